@@ -250,22 +250,26 @@ class ByKernel(ends.Files):
                 program.stores()
                 self.assertEqual(gutter.value(b"k"), b"hi\r\n")
 
-    def test_keys_that_move_are_handed_over(self):
+    def test_keys_that_move_as_a_weight_grows_are_handed_over(self):
         with Memcached(self.path("former.sock")) as former, Memcached() as joins:
             servers = self.file("moving", f"{former.where}:1 former\n")
-            with ends.Program(*options("x")[2:], "--front-servers", servers, "--front-mode", "sole", "--front-warm", "1h",
+            with ends.Program(*options("x")[2:], "--front-servers", servers, "--front-mode", "sole", "--front-warm", "1h", "--front-hash", "md5",
                               "--front-reload", "flush") as program:
                 program.stores()
                 for i in range(60):
                     self.assertEqual(program.ask(b"set m%d 0 0 2\r\nhi\r\n" % i), b"STORED\r\n")
-                self.file("moving", f"{former.where}:1 former\n{joins.where}:1 joins\n")
-                program.hup()
-                program.line("front.servers: 2 servers now")
-                for i in range(60):
-                    end = time.monotonic() + ends.WAIT_S
-                    while program.ask(b"get m%d\r\n" % i) != b"VALUE m%d 0 2\r\n" % i:
-                        self.assertLess(time.monotonic(), end, f"m{i} was lost")
-                self.assertGreater(sum(joins.value(b"m%d" % i) is not None for i in range(60)), 0)
+                there = []
+                for weight in (1, 3, 12):
+                    self.file("moving", f"{former.where}:1 former\n{joins.where}:{weight} joins\n")
+                    program.seen.clear()  # the line of the change before
+                    program.hup()
+                    program.line("front.servers: 2 servers now")
+                    for i in range(60):
+                        end = time.monotonic() + ends.WAIT_S
+                        while program.ask(b"get m%d\r\n" % i) != b"VALUE m%d 0 2\r\n" % i:
+                            self.assertLess(time.monotonic(), end, f"m{i} was lost at weight {weight}")
+                    there.append(sum(joins.value(b"m%d" % i) is not None for i in range(60)))
+                self.assertTrue(0 < there[0] < there[1] < there[2], there)
 
     def test_stop_ends(self):
         for server in self.both():
