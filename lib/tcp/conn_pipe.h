@@ -33,7 +33,7 @@ uint32_t conn_pipe_take(struct stack *s, struct conn *pipe, uint8_t *to, uint32_
  * is no receive node now; a later call may succeed. */
 bool conn_pipe_put(struct stack *s, struct conn *pipe, struct view bytes);
 /* Passes on what the service expects of the pipe (conn_expect, conn_body_waits) to its wire, and
- * whether the wire has dropped data to the pipe. */
+ * whether the wire has dropped data, and its round trip, to the pipe. */
 void conn_pipe_tell(struct conn *pipe, struct conn *wire);
 /* Says that the wire's bytes are read in the next turn: more may come as if they were read in this
  * one. Until conn_pipe_tell(). */
