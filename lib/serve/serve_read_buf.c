@@ -124,8 +124,11 @@ read_buf_alloc(struct serve *sv, struct session *ss)
 {
 	ss->read_buf = stack_chunk_get(sv->stack);
 	ss->read_buf_at = ss->read_buf_len = 0;
-	sv->read_bufs_used += ss->read_buf != NULL;
-	return ss->read_buf != NULL;
+	if (ss->read_buf == NULL)
+		return false;
+	sv->read_bufs_used++;
+	conn_holds_chunk(sv->stack, ss->conn, true);
+	return true;
 }
 
 enum read_buf_state
@@ -146,6 +149,7 @@ read_buf_take_credited(struct serve *sv, struct session *ss)
 {
 	ss->read_buf = stack_chunk_get_credited(sv->stack);
 	sv->read_bufs_used++;
+	conn_holds_chunk(sv->stack, ss->conn, true);
 }
 
 void
@@ -165,6 +169,7 @@ read_buf_free(struct serve *sv, struct session *ss)
 {
 	read_buf_leave(sv, ss);
 	stack_chunk_put(sv->stack, ss->read_buf);
+	conn_holds_chunk(sv->stack, ss->conn, false);
 	sv->read_bufs_used--;
 	ss->read_buf = NULL;
 	ss->read_buf_at = ss->read_buf_len = 0;

@@ -198,6 +198,8 @@ void conn_write(struct stack *s, struct conn *c, struct view bytes);
 bool conn_piece_fits(struct stack *s, struct conn *c);
 /* Like conn_piece_fits(), and credits one reply for what follows the value. */
 bool conn_piece_writable(struct stack *s, struct conn *c);
+/* Notes whether the service holds a chunk of the connection's requests: it counts as queued. */
+void conn_holds_chunk(struct stack *s, const struct conn *c, bool holds);
 /* The service holds memory for `bytes` bytes of a value that are not queued yet. They count as
  * queued bytes of the connection in fairness and eviction. */
 void conn_holds_behind(struct stack *s, const struct conn *c, uint32_t bytes);

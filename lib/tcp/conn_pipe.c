@@ -71,6 +71,7 @@ conn_pipe_put(struct stack *s, struct conn *pipe, struct view bytes)
 void
 conn_pipe_tell(struct conn *pipe, struct conn *wire)
 {
+	pipe->srtt_us = wire->srtt_us;
 	wire->expected = pipe->expected;
 	wire->uploads = pipe->uploads;
 	wire->expects_more = pipe->expects_more;

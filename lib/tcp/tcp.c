@@ -112,7 +112,7 @@ tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
 	rx_pool_create(t, region, frames);
 	kernel_ports_declare(t);
 	rcv_autotune_create(t, frames);
-	sendq_pool_create(&t->pool, region, cfg->chunks, min_u32(cfg->conns_max, cfg->chunks / 2),
+	sendq_pool_create(&t->pool, region, cfg->chunks, min_u32(peers_max(t), cfg->chunks / 2),
 			  t->net.cfg.seed);
 	t->pool.queue_least = CONN_SENDQ_LEAST;
 	scoreboard_pool_create(&t->scoreboard_pool, region, cfg->chunks, cfg->conns_max);

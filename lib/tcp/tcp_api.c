@@ -184,25 +184,26 @@ conn_local_port(const struct conn *c)
 	return tcp_ports_dst(c->ports);
 }
 
-/* True if a peer that holds `held` units may take one more. While the pool is short that is its
+/* True if a peer that holds `held` units may take n more. While the pool is short that is its
  * share. A peer whose retransmission timer has not expired since its last ACK may also take part of
  * what others leave. */
 static __attribute__((noinline)) bool
-queue_may_take(struct budget *b, struct budget_place *p, const struct conn *c, uint32_t held)
+queue_may_take(struct budget *b, struct budget_place *p, const struct conn *c, uint32_t held,
+	       uint32_t n)
 {
-	return budget_may_take(b, p, &c->peer_ip, held, 1) ||
-	       (c->tries == 0 && budget_may_borrow(b, held, 1));
+	return budget_may_take(b, p, &c->peer_ip, held, n) ||
+	       (c->tries == 0 && budget_may_borrow(b, held, n));
 }
 
-/* True if the peer's queue fills its window or, beyond CONN_SENDQ_LEAST, its share of the chunks.
- */
+/* True if the peer's queue fills its window, or its share of the chunks: beyond CONN_SENDQ_LEAST,
+ * or CHUNKS_LEAST while chunks are short. */
 static bool
 peer_has_enough(struct tcp *t, const struct peer_queue *q, uint32_t bytes)
 {
 	if (bytes > q->c->snd_wnd || bytes > CONN_SENDQ_BYTES)
 		return true;
-	return bytes > CONN_SENDQ_LEAST &&
-	       !queue_may_take(&t->pool.chunks, &t->places[q->c->slot].chunks, q->c, q->chunks);
+	return bytes > t->pool.queue_least && q->chunks >= CHUNKS_LEAST &&
+	       !queue_may_take(&t->pool.chunks, &t->places[q->c->slot].chunks, q->c, q->chunks, 1);
 }
 
 /* True for a queue of at least pool.queue_least bytes that is full. A wire sends what its pipe has,
@@ -286,6 +287,18 @@ conn_is_refused(const struct conn *c)
 	return (c->flags & CONN_WANT_WRITE) != 0;
 }
 
+/* Returns how many of n chunks, at least one, the peer may take beside those that it holds. */
+static NOT_FLAT uint32_t
+chunks_of_share(struct tcp *t, struct conn *c, uint32_t n)
+{
+	const struct peer_queue q = peer_queue_of(t, c);
+	struct budget_place *place = &t->places[q.c->slot].chunks;
+
+	while (n > 1 && !queue_may_take(&t->pool.chunks, place, q.c, q.chunks, n))
+		n--;
+	return n;
+}
+
 uint32_t
 conn_credit_take(struct stack *s, struct conn *c, uint32_t replies)
 {
@@ -295,6 +308,8 @@ conn_credit_take(struct stack *s, struct conn *c, uint32_t replies)
 	if (unlikely(c->flags & CONN_CLOSE) || pool->chunks.left - pool->credits_out < replies ||
 	    sendq_is_full(t, c))
 		return conn_writable(s, c, 1) ? 1 : 0;
+	if (unlikely(pool->chunks.is_short))
+		replies = chunks_of_share(t, c, replies);
 	pool->credits_out += replies;
 	return replies;
 }
@@ -312,7 +327,7 @@ conn_piece_fits(struct stack *s, struct conn *c)
 		tcp_count(t, TCP_WRITE_BLOCKED_SENDQ);
 		return false;
 	}
-	if (queue_may_take(&t->pool.pieces, &t->places[q.c->slot].pieces, q.c, q.pieces))
+	if (queue_may_take(&t->pool.pieces, &t->places[q.c->slot].pieces, q.c, q.pieces, 1))
 		return true;
 	if (q.pieces == 0) {
 		conn_block(t, c);
@@ -321,6 +336,12 @@ conn_piece_fits(struct stack *s, struct conn *c)
 	refuse(c, q.c);
 	tcp_count(t, TCP_WRITE_BLOCKED_MEMORY);
 	return false;
+}
+
+void
+conn_holds_chunk(struct stack *s, const struct conn *c, bool holds)
+{
+	stack_tcp(s)->places[c->slot].kept = holds;
 }
 
 void

@@ -115,7 +115,7 @@ conn_clear(struct tcp *t, struct conn *c)
 	c->rx = (struct rxq){0};
 	sendq_init(&c->tx);
 	t->evict.stalls[c->slot].shortage = 0;
-	t->places[c->slot].behind = 0;
+	t->places[c->slot].behind = t->places[c->slot].kept = 0;
 	scoreboard_init(&c->scoreboard);
 	c->min_rtt_us = RTT_UNKNOWN;
 	c->loss = (struct loss){.reo_mult = 1};

@@ -42,6 +42,7 @@ struct rcv_autotune {
 struct conn_places {
 	struct budget_place chunks, pieces, frames;
 	uint32_t behind; /* conn_holds_behind() */
+	uint32_t kept;   /* conn_holds_chunk() */
 };
 
 /* Connections that were lent frames in this turn (tcp_rx.c). */
@@ -209,23 +210,32 @@ pipe_is(const struct tcp *t, const struct conn *c)
 	return t->mates != NULL && (t->mates[c->slot] & PIPE_SLOT) != 0;
 }
 
+/* Returns how many connections peers may have. */
+static inline uint32_t
+peers_max(const struct tcp *t)
+{
+	return t->cfg.conns_max - t->cfg.active_reserve;
+}
+
 /* The data queued for a peer: by its connection, or by a wire and its pipe together. */
 struct peer_queue {
 	struct conn *c; /* TCP's: a pipe's wire */
-	uint32_t bytes, chunks, pieces;
+	uint32_t bytes, pieces;
+	uint32_t chunks; /* and those that the service holds of the peer's requests */
 };
 
 static inline struct peer_queue
 peer_queue_of(const struct tcp *t, struct conn *c)
 {
 	struct conn *mate = pipe_mate(t, c);
-	struct peer_queue q = {c, c->tx.bytes, c->tx.chunks, c->tx.pieces};
+	struct peer_queue q = {c, c->tx.bytes, c->tx.pieces,
+			       c->tx.chunks + t->places[c->slot].kept};
 
 	if (mate == NULL)
 		return q;
 	q.c = pipe_is(t, c) ? mate : c;
 	q.bytes += mate->tx.bytes;
-	q.chunks += mate->tx.chunks;
+	q.chunks += mate->tx.chunks + t->places[mate->slot].kept;
 	q.pieces += mate->tx.pieces;
 	return q;
 }

@@ -21,7 +21,8 @@
 #define EVICT_SCAN_SLOTS 64u /* slots examined in a turn */
 #define EVICT_STALL_US   2000000u
 #define EVICT_OVER_US    250000u /* EVICT_STALL_US of a connection that holds more than its share */
-/* A connection may hold 1/part more than its share: a share shrinks when others join. */
+/* While the reserve is whole a connection may hold 1/part more than its share, which shrinks when
+ * others join. */
 #define EVICT_SLACK_PART 2u
 /* A peer must read 1/part of what is held in EVICT_STALL_US: all of it in half a minute. */
 #define EVICT_PART 16u
@@ -165,7 +166,9 @@ is_over(struct budget *b, struct budget_place *p, const struct conn *c, uint32_t
 	}
 	budget_join(b, p, &c->peer_ip);
 	share = budget_share(b, p);
-	return held > share + share / EVICT_SLACK_PART + 1;
+	if (b->left >= b->reserve)
+		share += share / EVICT_SLACK_PART + 1;
+	return held > share;
 }
 
 /* True if the connection, with its pipe, holds more than its share of a pool that is short. */
@@ -190,8 +193,8 @@ has_had_time(const struct tcp *t, const struct conn *c, const struct stall *st)
 	return t->net.now_us - st->recorded_us >= EVICT_OVER_US + round_trips_us;
 }
 
-/* Returns the kinds in which the connection made too little progress in EVICT_STALL_US. If it made
- * enough, its progress is recorded again. */
+/* Returns the kinds in which the connection made too little progress since it was recorded, if that
+ * is long enough ago. If it made enough, it is recorded again. */
 static uint32_t
 stall_check(const struct tcp *t, struct conn *c, uint32_t kinds, bool over)
 {
@@ -205,8 +208,8 @@ stall_check(const struct tcp *t, struct conn *c, uint32_t kinds, bool over)
 		stall_record(t, c, kinds, st);
 		return 0;
 	}
-	if (t->net.now_us - st->recorded_us < EVICT_STALL_US)
-		return over && has_had_time(t, c, st) ? stalled_in(t, c, st, st->kinds & kinds) : 0;
+	if (t->net.now_us - st->recorded_us < EVICT_STALL_US && !(over && has_had_time(t, c, st)))
+		return 0;
 	/* Requests in frames within the connection's share are no reason to reset it. */
 	stalled = stalled_in(t, c, st, st->kinds & kinds);
 	if (!over)

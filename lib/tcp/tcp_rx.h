@@ -111,7 +111,7 @@ rx_is_over(struct tcp *t, const struct conn *c, uint32_t held)
 static inline uint32_t
 rx_reserve(const struct tcp *t)
 {
-	return min_u32(t->cfg.conns_max, t->net.cfg.rx_frames_max / 2);
+	return min_u32(peers_max(t), t->net.cfg.rx_frames_max / 2);
 }
 
 /* ---- tcp_rcv_autotune.c: limit of the window ---- */

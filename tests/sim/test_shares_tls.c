@@ -183,6 +183,22 @@ TEST(a_peer_that_says_hello_and_comes_again_slows_nobody)
 	check_eq(beside.good_resets, 0);
 }
 
+/* They fill wires, pipes and read buffers. */
+TEST(a_crowd_that_reads_nothing_leaves_others_their_chunks)
+{
+	const struct crowd none = {ROW("control", "do nothing", 0)};
+	const struct crowd full = {.row = {.pool = "replies",
+					   .name = "do not read 900 KB",
+					   .cell = {900, SIM_SOURCES_FAR}},
+				   .asks = "get l\r\n",
+				   .times = 4};
+	const struct result alone = honest_beside(&none), beside = honest_beside(&full);
+
+	check(beside.answers * 2 >= alone.answers);
+	check(beside.p99_us[KIND_GET_SMALL] <= alone.p99_us[KIND_GET_SMALL] * 2);
+	check_eq(beside.good_resets, 0);
+}
+
 int
 main(int argc, char **argv)
 {

@@ -197,6 +197,27 @@ TEST(a_core_that_stops_amid_handshakes_ends_in_order)
 	}
 }
 
+/* The service gives a peer time by its round trips. */
+TEST(a_pipe_has_the_round_trip_of_its_wire)
+{
+	uint32_t measured = 0;
+	struct client cl;
+	struct world w;
+
+	world_create(&w, 0);
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	client_say(&w, &cl, "get k\r\n", 7);
+	client_receive(&w, &cl, 5);
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct conn *c = w.sc->cores[0].core.serve->sessions[i].conn;
+
+		measured += c != NULL && conn_rtt_us(c) > 0;
+	}
+	check_eq(measured, 2);
+	client_close(&cl);
+	world_destroy(&w);
+}
+
 /* The walk that closes connections may have passed their slots. */
 TEST(a_stack_that_drains_opens_no_pipes)
 {

@@ -634,12 +634,14 @@ MUTANTS = {
     "HYSTART_NEVER": [("tcp_cc.c", "first ? hystart(c, rtt_us) : 1;", "first && false ? hystart(c, rtt_us) : 1;")],
     "HYSTART_STAYS": [("tcp_cc.c", "		h->css_rounds = 0;\n	} else if", "	} else if")],
     # All pieces of a value are queued at once; a source above its share is judged as late as any other.
-    "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (q.bytes > CONN_SENDQ_LEAST && q.bytes > conn_sendable_max(q.c)) {", "if (q.bytes > CONN_SENDQ_LEAST && q.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (queue_may_take(&t->pool.pieces, &t->places[q.c->slot].pieces, q.c, q.pieces))\n", "	if (t->pool.pieces.left > 0)\n")],
+    "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (q.bytes > CONN_SENDQ_LEAST && q.bytes > conn_sendable_max(q.c)) {", "if (q.bytes > CONN_SENDQ_LEAST && q.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (queue_may_take(&t->pool.pieces, &t->places[q.c->slot].pieces, q.c, q.pieces, 1))\n", "	if (t->pool.pieces.left > 0)\n")],
     # A connection within its share only waits for each ACK; queues behind a closed window grow in a shortage; all are reset at once.
-    "CHUNKS_NOT_LENT": [("tcp_api.c", "	       (c->tries == 0 && budget_may_borrow(b, held, 1));", "	       (held == 0 && budget_may_borrow(b, held, 1));")],
+    "CHUNKS_NOT_LENT": [("tcp_api.c", "	       (c->tries == 0 && budget_may_borrow(b, held, n));", "	       (held == 0 && budget_may_borrow(b, held, n));")],
     "CHUNKS_BEYOND_WINDOW": [("tcp_evict.c", "t->pool.chunks.is_short ? 0 : CONN_SENDQ_LEAST;", "CONN_SENDQ_LEAST;")],
     "EVICT_ALL_AT_ONCE": [("tcp_evict.c", "after_ns >= EVICT_EACH_NS)", "true)")],
-    "EVICT_OVER_LATE": [("tcp_evict.c", "		return over && has_had_time(t, c, st) ?", "		return over && has_had_time(t, c, st) && false ?")],
+    "EVICT_OVER_LATE": [("tcp_evict.c", "!(over && has_had_time(t, c, st)))", "true)")],
+    # A peer's share is without its read buffer.
+    "CHUNKS_READ_BUF_FREE": [("tcp_api.c", "places[c->slot].kept = holds;", "places[c->slot].kept = holds && false;")],
     # Work has no shares; a value is short by its length alone; its peer may be idle for long; no read buffer is yielded; a source keeps all watches.
     "WORK_NO_SHARE": [("serve_work.c", "	rate = WORK_SHARES / budget_share(&w->shares, &ss->work.place);", "	rate = 0;")],
     "WORK_NO_BURST": [("serve_work.c", "		work_take(sv, ss, ns, WORK_BURST);", "		work_take(sv, ss, ns, 0);")],
