@@ -553,6 +553,11 @@ stack_chunk_credit(struct stack *s, uint8_t *chunk)
 	s->credits++;
 }
 
+void
+conn_holds_chunk(struct stack *s, const struct conn *c, bool holds)
+{
+}
+
 struct datagram *
 stack_datagrams(struct stack *s, uint32_t *count)
 {
