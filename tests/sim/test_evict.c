@@ -433,13 +433,16 @@ TEST(a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames)
 /* ---- the stack alone ---- */
 
 #define HOLERS 40u
-#define GREEDY 8u
+/* As in sim_config(): so many connections have a frame each in reserve. */
+#define RAW_CONNS  64u
+#define RAW_FRAMES 512u
+#define GREEDY     8u
 
 struct raw {
 	struct sim_stack *ss;
 	struct conn *last;
 	uint32_t opened, gone;
-	uint32_t peer_next[HOLERS + 1], our_next[HOLERS + 1]; /* sequence numbers */
+	uint32_t peer_next[RAW_CONNS], our_next[RAW_CONNS]; /* sequence numbers */
 };
 
 static void
@@ -780,6 +783,26 @@ send_burst(struct raw *r, uint32_t i, uint32_t segments)
 		r->peer_next[i] = seg.tcp.ack;
 }
 
+/* Newcomers send data in one turn each, and nobody reads it. They borrow frames for that turn, but
+ * keep more than one only while more than half of the reserve is left. */
+static void
+newcomers_leave_half(struct raw *r)
+{
+	struct stack_usage use;
+
+	for (uint32_t i = HOLERS + 1; i < RAW_CONNS; i++) {
+		uint32_t before;
+
+		raw_open(r, i);
+		before = r->peer_next[i];
+		send_burst(r, i, 7);
+		stack_usage_mt(r->ss->stack, &use);
+		check(r->peer_next[i] - before >= 1400);
+		check(r->peer_next[i] - before == 1400 ||
+		      RAW_FRAMES - use.rx_frames_held > RAW_CONNS / 2);
+	}
+}
+
 /* Many peers hold all frames that they can get, in bursts of `burst` segments. A request of three
  * segments in one turn is received whole. */
 static void
@@ -803,6 +826,7 @@ requests_have_frames_beside(uint32_t burst)
 	before = r->peer_next[HOLERS];
 	send_burst(r, HOLERS, 3);
 	check_eq(r->peer_next[HOLERS] - before, 3 * 1400);
+	newcomers_leave_half(r);
 	raw_destroy(r);
 }
 
