@@ -25,6 +25,7 @@ END_S = 10
 MEMORY_MB = 768
 CPUS = 2
 NICE = 5         # at 10, a guest beside three tests at a time had a fifteenth of a CPU
+IN_PART, SENT_MAX = 999, 5  # guest_control's status for a line that lost bytes
 DONE = re.compile(rb"(?:^|\n)@@ (\d+)\r?\n")
 
 VIRTIO = "virtio-net-pci,mq=on,rss=on,vectors=8,disable-legacy=on,iommu_platform=on"
@@ -34,6 +35,12 @@ NICS = {"e1000e": ("e1000e", 1), "virtio": (VIRTIO, 2), "virt": (VIRTIO, 2), "ta
 WHOLE_CHECKSUMS = ("e1000e", "take")
 DISK = "nvme,drive=disk{0},serial=clockoo{0}"  # /dev/nvme0n1 and on; Debian's cloud kernel has its driver built in
 MAC = "52:54:00:44:00:02"
+
+
+def control_line(line):
+    """Returns the bytes that make guest_control run a line of ASCII."""
+    line = line.strip()
+    return f"{len(line)} {line}\n".encode("ascii")
 
 
 class GuestFault(Exception):
@@ -190,9 +197,17 @@ class Guest:
         self._heard = self._heard[found.end():]
         return int(found.group(1)), output
 
+    def _send(self, line):
+        self._control.sendall(control_line(line))
+
     def run(self, line, seconds=COMMAND_S):
-        self._control.sendall(line.encode() + b"\n")
-        return self._answer(seconds)
+        """Returns the status and the output of a line. One that arrives in part is sent again."""
+        for _ in range(SENT_MAX):
+            self._send(line)
+            status, output = self._answer(seconds)
+            if status != IN_PART:
+                break
+        return status, output
 
     def must(self, line, seconds=COMMAND_S):
         """The output of a line that has to succeed."""
@@ -203,7 +218,7 @@ class Guest:
 
     def ends(self, line, seconds=COMMAND_S):
         """A line by which the guest reboots: QEMU ends instead (-no-reboot)."""
-        self._control.sendall(line.encode() + b"\n")
+        self._send(line)
         left = self._own_time.limit(seconds)
         while left() > 0:
             try:
