@@ -385,7 +385,7 @@ option_set_net_list(char text[CONFIG_SERVERS_BYTES], const struct option_row *ro
 	struct net_list list = {.nets = nets, .max = sizeof nets / sizeof nets[0]};
 	const bool none = strcmp(value, "none") == 0;
 
-	/* It reads as if nobody were let in. */
+	/* An operator who writes `allow: none` means that nobody is let in. */
 	if (none && strcmp(row->name, "allow") == 0)
 		return error_set(err, "--allow: no network; leave it out to let everybody in");
 	if (strlen(value) >= CONFIG_SERVERS_BYTES ||

@@ -347,7 +347,7 @@ struct reply_kind {
 static inline __attribute__((always_inline)) bool
 is_open_of_kind(const struct conn *c, struct reply_kind kind)
 {
-	/* Both fields of the first kind are in one byte, and take one compare. */
+	/* The state and other_local share a byte, so the compiler compares them at once. */
 	return kind.first ? c->state == CONN_ESTABLISHED && !c->other_local
 			  : c->state == CONN_ESTABLISHED && local_is_v4(c->local);
 }

@@ -41,7 +41,8 @@
 /* A connection may queue this much in any case. The head of a large value must not wait for its own
  * ACK, and a peer may delay the ACK of less than two full segments (RFC 9293 section 3.8.6.3). */
 #define CONN_SENDQ_LEAST (2 * 1460u)
-/* The same while chunks are short, with that of a request. */
+/* While chunks are short, a peer may hold this many in any case: two segments, and a read buffer.
+ */
 #define CHUNKS_LEAST 3u
 
 /* Sending. A shorter MSS is an attack (CVE-2019-11479) and is not obeyed. 216 bytes fit the

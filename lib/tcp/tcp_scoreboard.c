@@ -39,8 +39,8 @@ range_len(const struct sent_range *range)
 	return range->end - range->begin;
 }
 
-/* True if a node is of the connection's own, which has so many ranges without it. The first range
- * needs no node. */
+/* True if the next node is one of those reserved for each connection. ranges: those that it has, of
+ * which the first needs no node. */
 static bool
 is_own(uint32_t ranges)
 {

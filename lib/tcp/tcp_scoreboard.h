@@ -79,7 +79,7 @@ struct rack_rule {
 	uint32_t wait_us;          /* RACK.rtt and the reordering window */
 };
 
-/* `common` nodes, and those of so many connections. */
+/* The pool has `common` nodes, and SENT_NODES_OWN more for each of `conns` connections. */
 size_t scoreboard_pool_bytes(uint32_t common, uint32_t conns);
 void scoreboard_pool_create(struct scoreboard_pool *pool, struct region *region, uint32_t common,
 			    uint32_t conns);

@@ -277,8 +277,8 @@ TEST(no_connection_ends_amid_a_request)
 	sim_service_destroy(&w.sim);
 }
 
-/* The rest of a refused request arrives after longer than an idle connection stays, or once the
- * drain has begun. */
+/* A client sends the rest of a refused request late: when an idle connection would have been
+ * closed, or once the drain has begun. */
 static void
 check_rest_is_discarded(bool drain_first)
 {
@@ -349,7 +349,7 @@ TEST(a_refused_value_ends_a_connection_once_it_is_discarded)
 	}
 }
 
-/* The last request uses up the connection's share of a turn. */
+/* A pipeline's last request uses up the connection's share of a turn. */
 TEST(a_connection_ends_behind_requests_of_several_turns)
 {
 	struct world w;

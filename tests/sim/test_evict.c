@@ -433,7 +433,7 @@ TEST(a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames)
 /* ---- the stack alone ---- */
 
 #define HOLERS 40u
-/* As in sim_config(): so many connections have a frame each in reserve. */
+/* The limits of sim_config(). The reserve has a frame for each connection. */
 #define RAW_CONNS  64u
 #define RAW_FRAMES 512u
 #define GREEDY     8u
@@ -783,8 +783,8 @@ send_burst(struct raw *r, uint32_t i, uint32_t segments)
 		r->peer_next[i] = seg.tcp.ack;
 }
 
-/* Newcomers send data in one turn each, and nobody reads it. They borrow frames for that turn, but
- * keep more than one only while more than half of the reserve is left. */
+/* New connections send data in one turn each, which the service does not read. They may borrow
+ * frames for that turn, and keep more than one only while more than half of the reserve is left. */
 static void
 newcomers_leave_half(struct raw *r)
 {

@@ -183,7 +183,7 @@ TEST(a_peer_that_says_hello_and_comes_again_slows_nobody)
 	check_eq(beside.good_resets, 0);
 }
 
-/* They fill wires, pipes and read buffers. */
+/* The chunks of such peers are in queues of wires and pipes, and in read buffers. */
 TEST(a_crowd_that_reads_nothing_leaves_others_their_chunks)
 {
 	const struct crowd none = {ROW("control", "do nothing", 0)};
