@@ -322,8 +322,8 @@ const struct option_row option_rows[] = {
 	 "how long clockoo drain lets connections go on before the stop (30)", false,
 	 "network.drain_time"},
 	{"keepalive", 0, OPTION_NUMBER, AT(keepalive_s), 1, 86400, "SECONDS",
-	 "a TCP peer that was not heard for so long is asked for an answer, nine times, so long "
-	 "or 75 s apart; without one its connection ends (7200)",
+	 "a TCP peer that has sent nothing for so long gets up to nine probes, 75 s apart, or "
+	 "SECONDS if that is less; without an answer its connection ends (7200)",
 	 false, "network.keepalive"},
 	{"allow", 0, OPTION_NET_LIST, AT(allow), 0, 0, "NETS",
 	 "networks that are let in, over TCP, UDP and ping: 10.0.0.0/8,2001:db8::/32, or a file "
