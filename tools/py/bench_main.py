@@ -273,7 +273,7 @@ def measure_front(args, keep_figures):
     parts = args.part or list(front_bench.PARTS)
     targets = ["tests/bench/front/front_level"] if front_bench.BALANCE in parts else []
     if parts != [front_bench.BALANCE]:
-        targets += ["app/clockoo", "tests/bench/net/ask", "tests/bench/net/bench_wire", "tests/bench/net/cpu_pair"]
+        targets += ["app/clockoo", "tests/bench/net/ask", "tests/bench/net/bench_wire", "tests/bench/net/cpu_pair", "tests/bench/net/talk"]
     folder = folder_of_builds()
     build_tree.build(folder, build_tree.RELEASE, targets=targets)
     return front_bench.measure(folder, args.quick, parts, args.memcached or (), keep_figures)

@@ -166,6 +166,14 @@ class FrontBed(VsBed):
         return {"own": int(fields[11]) / TICKS_S, "kernel": int(fields[12]) / TICKS_S,
                 "servers": sum(cpu_s(child.pid) for child in self.servers.values())}
 
+    def busy_s(self, host):
+        """Returns the seconds that the front's cores spent in busy turns so far."""
+        text = self._nc(host, PORT, b"stats cores\r\nquit\r\n").decode(errors="replace")
+        found = [int(line.split()[2]) for line in text.splitlines() if ":core_busy_ns " in line]
+        if not found:
+            raise Failed(f"{host}: stats cores has no core_busy_ns")
+        return sum(found) / 1e9
+
     # ---- who stands before them ----
 
     def proxies(self, port, servers):

@@ -2,7 +2,7 @@
 
 cost: loads that differ in keys, clients and servers; the front keeps copies as it does by default. A figure
 cpu_vs_PROXY_LOAD is the front's time by the proxy's, over kernel ports; cpu_own_vs_PROXY_LOAD that of its own code
-alone, by all of the proxy's. tls: clients speak TLS, servers do not.
+in busy turns (core_busy_ns without the kernel's share of it), by all of the proxy's: a core without work polls on. tls: clients speak TLS, servers do not.
 """
 
 import contextlib
@@ -52,18 +52,28 @@ def line_of(load, name, targets):
     clients, depth, keys, options, _ = LOADS[name]
     for number in range(load.rounds):
         for target in targets:
-            before = load.bed.cpu_now(target[3])
+            before = used(load, target)
             row = load.ask(f"{name}, round {number + 1} of {load.rounds}, {target[0]}", target, keys, "--connections", clients, "--depth",
                            depth, "--sets", 0, "--warm-ms", WARM_MS, "--ms", load.ms, "--seed", number, *options)
-            took = {what: s - before[what] for what, s in load.bed.cpu_now(target[3]).items()}
+            took = {what: s - before[what] for what, s in used(load, target).items()}
             whole = 1e6 * row["server_cpu_s"] / (row["requests_per_s"] * row["seconds"])
-            us[target[0]].append((whole, whole * took["own"] / max(took["own"] + took["kernel"], 1e-9)))
+            own = min(took["own"], max(took["busy"] - took["kernel"], 0)) if "busy" in took else took["own"]
+            us[target[0]].append((whole, whole * own / max(took["own"] + took["kernel"], 1e-9)))
             load.runs.append({"view": "cost", "part": name, "round": number, "who": target[0], "row": row})
     ours = us.pop(targets[0][0])
     for who, theirs in us.items():
         load.keep(f"cpu_vs_{who}_{name}", [mine[0] / their[0] for mine, their in zip(ours, theirs)])
         load.keep(f"cpu_own_vs_{who}_{name}", [mine[1] / their[0] for mine, their in zip(ours, theirs)])
     return [name, *(f"{spread((one[0] for one in found), 2)} ({spread((one[1] for one in found), 2)})" for found in (ours, *us.values()))]
+
+
+def used(load, target):
+    """Returns the CPU seconds that the target used so far; of a front those of its busy turns, too."""
+    _, host, _, pid, turn = target
+    if turn is None:
+        return load.bed.cpu_now(pid)
+    with turn():
+        return load.bed.cpu_now(pid) | {"busy": load.bed.busy_s(host)}
 
 
 def tls(load):
