@@ -164,13 +164,24 @@ rss_types_of(const struct steer_plan *plan, uint64_t there)
 	return types & there;
 }
 
+/* Returns the MTU to configure. The kernel knows how long an interface's frames may be, and the
+ * profile what the driver's buffers hold; net_af_packet itself says 1,518 bytes of every interface,
+ * and passes on what its ring holds (drivers/net/af_packet/rte_eth_af_packet.c). */
+static uint32_t
+mtu_configured(const struct device_request *req, const struct rte_eth_dev_info *info)
+{
+	const uint32_t said = info->max_rx_pktlen - (RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN);
+
+	return profile_has_iface(req->profile) && said < req->cfg->mtu ? said : req->cfg->mtu;
+}
+
 static bool
 configure(struct device *d, const struct device_request *req, const struct rte_eth_dev_info *info,
 	  struct error *err)
 {
 	const struct steer_plan *plan = req->plan;
 	struct rte_eth_conf conf = {
-		.rxmode = {.mtu = req->cfg->mtu, .offloads = d->offloads_rx},
+		.rxmode = {.mtu = mtu_configured(req, info), .offloads = d->offloads_rx},
 		.txmode = {.offloads = d->offloads_tx},
 		/* Drivers that can report a removal do so on request only. */
 		.intr_conf.rmv = (*info->dev_flags & RTE_ETH_DEV_INTR_RMV) != 0,

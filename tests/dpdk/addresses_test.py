@@ -162,6 +162,24 @@ class Addresses(BedTest):
                 self.assertEqual(udp_get(self.bound(socket.SOCK_DGRAM, source, host), b"k"), want)
                 self.assertEqual(longest_to(wire.frames(), source), datagram)
 
+    def test_jumbo_frames_carry_values_both_ways(self):
+        self.wires_to(9000)
+        self.addCleanup(self.wires_to, 1500)
+        value = bytes(i * 7 & 0x7f | 0x40 for i in range(100_000))
+        with appliance("--port", "af_packet_jumbo", "--mtu", "9000"), Wire(self.peer) as wire:
+            with self.peer.connect(CACHE) as s:
+                self.assertEqual(exchange(s, b"set k 0 0 %d\r\n%s\r\n" % (len(value), value), b"\r\n"), b"STORED\r\n")
+                self.assertGreater(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG), 8900)
+                wire.frames()
+                self.assertEqual(exchange(s, b"get k\r\n", b"END\r\n"), b"VALUE k 0 %d\r\n%s\r\nEND\r\n" % (len(value), value))
+            self.assertEqual(longest_to(wire.frames(), PEER), 9000)
+            with self.peer.socket(*ping_socket(OURS)) as s:
+                self.assertEqual(ping(s, OURS), [1, 1, 1])
+
+    def wires_to(self, mtu):
+        run("ip", "link", "set", "v0", "mtu", str(mtu))
+        self.peer.run("ip", "link", "set", "v1", "mtu", str(mtu))
+
     # ---- many addresses ----
 
     def test_reload_of_500_of_1000_addresses_costs_the_others_nothing(self):

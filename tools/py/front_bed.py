@@ -37,6 +37,7 @@ NUTCRACKER = "nutcracker"
 CLIENTS = pathlib.Path(__file__).with_name("front_clients.py")
 STREAMS = pathlib.Path(__file__).with_name("front_streams.py")
 HISTORY = pathlib.Path(__file__).with_name("front_history.py")
+MTU_USUAL = 1500
 START_S = 5.0
 TICKS_S = os.sysconf("SC_CLK_TCK")
 UP_S = 40.0
@@ -435,11 +436,15 @@ class FrontBed(VsBed):
             raise Failed(f"{words}: {row['wrong']} answers were wrong")
         return row
 
-    def frames_alike(self):
-        """Switches segmentation offload off at the kernel's ends, whose frames would be longer than those of
-        port af_packet (1,500 bytes)."""
-        for ns, iface in ((self.peer_ns, "k0"), (self.client, "k1"), (self.client, self._wires[1].peer)):
+    def frames_alike(self, mtu):
+        """Gives all wires that MTU, and switches segmentation offload off at the kernel's ends, whose frames would
+        be longer than those of port af_packet. Returns the options of a front that sends frames so long."""
+        kernel = ((self.peer_ns, "k0"), (self.client, "k1"), (self.client, self._wires[1].peer))
+        for ns, iface in (*kernel, (self._wires[1].server, "v0")):
+            checked(*inside(ns), "ip", "link", "set", iface, "mtu", str(mtu))
+        for ns, iface in kernel:
             checked(*inside(ns), "ethtool", "-K", iface, "tx", "off", "tso", "off", "gso", "off")
+        return ("--mtu", str(mtu), "--port", "af_packet_jumbo" if mtu > MTU_USUAL else "af_packet")
 
     def talk_at(self, words, host, port, *options):
         """Returns the row of a run of talk. Every byte was right."""

@@ -52,6 +52,7 @@ WIRE = {
 TIMED = ("hit", "forward", "mixed", "multiget", "cpu", "level", "cold", "streams", "kill", "staleness", "violations", "warm", "large", "cost", "tls")
 FAR_MS = 20
 LARGE_BYTES, LARGE_CLIENTS, LARGE_KEYS, LARGE_WARM_MS = 100_000, 200, 4, 2000  # keys of each client
+LARGE_MTUS = 9000, 1500  # the first one's figures have no suffix
 # Each figure has pipelines of front_streams.py. The slowest one in relation to nutcracker counts.
 STREAMS = {"pipe_incr": ("incr", "set"), "pipe_set_get": ("set_get",), "pipe_distinct": ("sets", "deletes"),
            "line_500": ("line",)}
@@ -335,28 +336,31 @@ class FrontLoad(Figures):
     # ---- large values ----
 
     def large(self):
-        """Lets 200 clients set and get values of 100 KB, which pass through. No frame is longer than 1,500
-        bytes."""
-        self.bed.frames_alike()
-        front = self.bed.start_front("0")
-        targets = self.targets(front)
+        """Lets 200 clients set and get values of 100 KB, which pass through, with frames of 9,000 bytes and of
+        1,500; at 1,500 af_packet's frames a second are the limit."""
+        for mtu in LARGE_MTUS:
+            self._large(mtu, "" if mtu == LARGE_MTUS[0] else f"_{mtu}")
+
+    def _large(self, mtu, name):
+        front = self.bed.start_front("0", None, "sole", *self.bed.frames_alike(mtu))
+        targets, view = self.targets(front), f"large{name}"
         for number in range(self.rounds):
             for who, host, port, _, turn in targets:
-                words = f"values of {LARGE_BYTES} bytes, round {number + 1} of {self.rounds}, {who}"
+                words = f"values of {LARGE_BYTES} bytes, frames of {mtu}, round {number + 1} of {self.rounds}, {who}"
                 with turn() if turn else contextlib.nullcontext():
                     row = self.bed.talk_at(words, host, port, "--connections", LARGE_CLIENTS, "--keys", LARGE_KEYS, "--sets", 10,
                                            "--depth", 1, "--value-min", LARGE_BYTES, "--value-max", LARGE_BYTES,
                                            "--connect-ms", LARGE_WARM_MS, "--warm-ms", LARGE_WARM_MS, "--ms", 2 * self.ms,
                                            "--seed", number + 1)
-                self.runs.append({"view": "large", "who": who, "round": number, "row": row})
+                self.runs.append({"view": view, "who": who, "round": number, "row": row})
         self.bed.end(front)
-        rates = {who: [run["row"]["goodput_mbs"] for run in self.runs if run["view"] == "large" and run["who"] == who]
+        rates = {who: [run["row"]["goodput_mbs"] for run in self.runs if run["view"] == view and run["who"] == who]
                  for who, *_ in targets}
         for who, found in rates.items():
-            self.keep("front_large_100k_mbs" if who == OWN else f"front_{who}_large_100k_mbs", found)
+            self.keep(f"front_large_100k{name}_mbs" if who == OWN else f"front_{who}_large_100k{name}_mbs", found)
         for who in set(PROXIES) & set(rates):
-            self.keep(f"large_100k_vs_{who}", [mine / theirs for mine, theirs in zip(rates[OWN], rates[who])])
-        table(f"{LARGE_CLIENTS} clients, values of {LARGE_BYTES} bytes: MB of values a second", ["who", "MB/s"],
+            self.keep(f"large_100k{name}_vs_{who}", [mine / theirs for mine, theirs in zip(rates[OWN], rates[who])])
+        table(f"{LARGE_CLIENTS} clients, values of {LARGE_BYTES} bytes, frames of {mtu}: MB of values a second", ["who", "MB/s"],
               [[who, spread(found, 1)] for who, found in rates.items()])
 
     # ---- one server killed ----

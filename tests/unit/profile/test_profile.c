@@ -13,10 +13,20 @@
 #include <unistd.h>
 
 static const char *const names[] = {
-	"af_packet", "af_xdp", "bnxt",   "ena",         "gve",     "i40e",  "iavf",
-	"ice",       "igb",    "igbvf",  "ixgbe",       "mana",    "memif", "memif_client",
-	"mlx5",      "netvsc", "null",   "pcap",        "pci",     "ring",  "tap",
-	"user",      "vhost",  "virtio", "virtio_user", "vmxnet3",
+	"af_packet",    "af_packet_jumbo",
+	"af_xdp",       "bnxt",
+	"ena",          "gve",
+	"i40e",         "iavf",
+	"ice",          "igb",
+	"igbvf",        "ixgbe",
+	"mana",         "memif",
+	"memif_client", "mlx5",
+	"netvsc",       "null",
+	"pcap",         "pci",
+	"ring",         "tap",
+	"user",         "vhost",
+	"virtio",       "virtio_user",
+	"vmxnet3",
 };
 
 TEST(every_profile_of_ours_loads)
