@@ -1,6 +1,4 @@
-/*
- * residence.c - counts of a turn into cells.
- */
+/* residence.c - adds the counts of a turn to cells. */
 #include "residence.h"
 
 static inline void
