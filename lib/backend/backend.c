@@ -1,5 +1,7 @@
-/* backend.c - attaches a backend to a service, which calls this room through a table of functions;
- * ends requests at their deadlines; drains. */
+/*
+ * backend.c - attaches a backend to a service, which calls this room through a table of functions;
+ * ends requests at their deadlines; drains.
+ */
 #include "backend_link.h"
 #include "pending_parts.h"
 

@@ -70,13 +70,15 @@
  *         PENDING_SESSION_MAX of them, and fewer while few are free; the last PENDING_FIRST_ONLY
  *         are for connections without any. Answers asked for ahead are limited to what a
  *         connection's client takes (BUDGET.md). A lane, which is a server or a disk, has at most
- * as many places as are free. Datagrams have PENDING_UDP_MAX places, in PENDING_LINES_MAX requests
- * of at most CHUNK_BYTES. In a turn PENDING_ENDED_PER_TURN requests end by their deadline, poll()
- * answers a few hundred at most, and HITS_PER_TURN hits are completed between gets that have
- * waited. A connection has PENDING_KEPT_MAX kept requests: writes, and retrievals that follow them.
- *         All kept requests hold an eighth of the chunks at most. While they hold a sixteenth of
- * the chunks, or PENDING_KEPT_PLACES places, a connection that has one gets no more, since its
- *         client might not read, and then they would not be freed.
+ *         as many places as are free.
+ *         Datagrams have PENDING_UDP_MAX places, in PENDING_LINES_MAX requests of at most
+ *         CHUNK_BYTES.
+ *         In a turn PENDING_ENDED_PER_TURN requests end by their deadline, poll() answers a few
+ *         hundred at most, and HITS_PER_TURN hits are completed between gets that have waited.
+ *         A connection has PENDING_KEPT_MAX kept requests: writes, and retrievals that follow
+ *         them. All kept requests hold an eighth of the chunks at most. While they hold a
+ *         sixteenth of the chunks, or PENDING_KEPT_PLACES places, a connection that has one gets
+ *         no more, since its client might not read, and then they would not be freed.
  *         Values of writes that have not ended take at most half as much memory as the fill quota,
  *         divided among the cores; a single value may take more. A lane takes at most as much of
  *         that as is free.

@@ -1,5 +1,6 @@
-/* backend_link.c - opens and ends links. serve.c calls their user when they open, end or are
- * ready. */
+/*
+ * backend_link.c - opens and ends links. serve.c calls their user when they open, end or are ready.
+ */
 #include "backend_link.h"
 #include "pending_parts.h"
 

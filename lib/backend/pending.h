@@ -35,9 +35,8 @@ static_assert(PENDING_MAX <= 1u << PENDING_SLOT_BITS, "a slot has its bits");
 enum pending_state {
 	PENDING_FREE,
 	PENDING_ASKED,
-	PENDING_READY, /* answered, but its request is not executed yet */
-	/* A kept retrieval that is asked for at its turn, unless a copy answers it then. */
-	PENDING_UNASKED,
+	PENDING_READY,   /* answered, but its request is not executed yet */
+	PENDING_UNASKED, /* kept retrieval: asked for at its turn unless a copy answers then */
 };
 
 struct pending {
@@ -47,17 +46,14 @@ struct pending {
 	uint64_t ticket, hash;
 	struct session *session; /* NULL: the request is a datagram's */
 	struct pending *next;    /* the next request of its owner, or in the free list */
-	/* Offset of the request in the read buffer, or of its line in the datagram. */
-	uint32_t offset;
+	uint32_t offset;         /* offset of its bytes in the read buffer, or of its line */
 	uint16_t lane;
 	uint16_t bytes;    /* length of the request if it is a plain get; otherwise 0 */
 	uint16_t more;     /* bytes to the last get of its line that gets the same answer */
 	uint8_t state;     /* enum pending_state */
 	uint8_t times : 3; /* how often the backend was asked for it */
-	/* Parts of the timeout that were left when it was asked for first, minus 1. */
-	uint8_t parts : 5;
-	/* A plain get that is the first, or the last, one of its line. */
-	bool begins_line, ends_line;
+	uint8_t parts : 5; /* parts of the timeout left when it was asked for first, minus 1 */
+	bool begins_line, ends_line; /* a plain get, the first or the last of its line */
 	bool passed_on; /* its own get is answered; a later one of the line gets the same answer */
 	bool is_kept;   /* its request is kept; otherwise its bytes are parsed and executed again */
 	uint64_t deadline_ns;
@@ -73,8 +69,7 @@ struct pending {
 static_assert(sizeof(struct pending) == 2 * CACHE_LINE_BYTES, "thousands of them stay near a core");
 
 /* A kept request, in its parsed form: a write that was asked for, or a retrieval that follows kept
- * requests. It is in a chunk. For a session that is the chunk reserved for its reply, so there is
- * room for the reply. */
+ * requests. It is in a chunk, for a session in the one reserved for its reply. */
 struct kept_request {
 	struct pending *pending;
 	struct mc_req req;         /* the key of req is in key[] */
@@ -87,25 +82,22 @@ struct kept_request {
 };
 static_assert(sizeof(struct kept_request) <= CHUNK_BYTES, "lies in a chunk");
 
-/* The copied rest of a datagram: from the retrieval line that waits on, or after the write that
- * waits. */
+/* The copied rest of a datagram, from the retrieval line or after the write that waits. */
 struct pending_line {
 	struct list link;              /* in a list of lines; in none while the line waits */
 	struct datagram datagram;      /* only sender and arrival are set */
 	struct datagram_cursor cursor; /* the place in `bytes` that is read next */
 	uint8_t *bytes;                /* a chunk */
 	uint32_t len;
-	uint32_t begin;   /* offset of the line that waits, or was the last to wait */
-	uint32_t line_at; /* offset of the line that is being read */
-	uint32_t cut;     /* offset of the line that a pass has not finished */
-	uint32_t counted; /* requests that begin before this offset were counted */
-	uint32_t open;    /* keys of the waiting line without an answer */
-	/* How often a key that was found has been evicted before the line was executed. */
-	uint32_t tries;
+	uint32_t begin;    /* offset of the line that waits, or was the last to wait */
+	uint32_t line_at;  /* offset of the line that is being read */
+	uint32_t cut;      /* offset of the line that a pass has not finished */
+	uint32_t counted;  /* requests that begin before this offset were counted */
+	uint32_t open;     /* keys of the waiting line without an answer */
+	uint32_t tries;    /* how often a found key was evicted before the line was executed */
 	uint64_t since_ns; /* arrival of the datagram */
 	uint8_t protocol;
-	/* Pending requests of the waiting line, and of some lines after it. */
-	struct pending *pending;
+	struct pending *pending; /* of the waiting line, and of some lines after it */
 };
 
 #define PENDING_KEPT_CELLS  1024u
@@ -114,9 +106,8 @@ struct pending_line {
 #define AHEAD_GETS_PER_TURN 512u /* most gets asked for in a turn before they are operations */
 
 struct pending_lane {
-	uint32_t open; /* pending requests and granted places */
-	/* Bytes of values of writes: those that have not ended, and those granted. */
-	uint64_t values;
+	uint32_t open;       /* pending requests and granted places */
+	uint64_t values;     /* bytes of writes' values: not yet ended, or granted */
 	struct list waiting; /* sessions that wait for a place, by quota_link */
 	struct list link;    /* in lanes_waiting while `waiting` is not empty */
 };
@@ -134,13 +125,12 @@ struct pending_table {
 	uint32_t before_sample; /* keys that copies may answer before the next sample */
 	bool asked_in_turn;     /* a request was asked for in this turn */
 	bool draining;
-	uint32_t turn_pass; /* number of the last pass of the previous turn */
-	/* Number of the pass for whose missed keys prefetches were made. */
-	uint32_t prefetched_pass;
-	uint32_t free_count; /* free places */
-	uint32_t granted;    /* those of them that are granted to sessions that wait */
-	uint32_t udp_count;  /* places that datagrams have */
-	uint32_t kept_count; /* kept requests, each in a chunk */
+	uint32_t turn_pass;       /* number of the last pass of the previous turn */
+	uint32_t prefetched_pass; /* the last pass for whose missed keys it prefetched */
+	uint32_t free_count;      /* free places */
+	uint32_t granted;         /* those of them that are granted to sessions that wait */
+	uint32_t udp_count;       /* places that datagrams have */
+	uint32_t kept_count;      /* kept requests, each in a chunk */
 	uint16_t kept_of[PENDING_KEPT_CELLS]; /* number of kept requests, by hashes of their keys */
 	uint32_t first_bytes; /* expected length of a session's first answer; guessed high */
 	uint64_t values;      /* bytes of writes' values that have not ended, of all lanes */
@@ -150,17 +140,13 @@ struct pending_table {
 	 * order of their deadlines. A list is empty if its bit in asked_lists is clear. */
 	struct list asked[PENDING_WAIT_PARTS];
 	uint32_t asked_lists;
-	/* Answered retrievals, in the order of their deadlines. */
-	struct list ready;
-	/* Kept requests that are answered, or must be asked for now. */
-	struct list answered, answered_udp;
+	struct list ready;                  /* answered retrievals, by deadline */
+	struct list answered, answered_udp; /* kept: answered, or to be asked for now */
 	struct list lanes_waiting;
 	struct list lines_free, lines_executed;
-	/* The front one is being read, if a pass has not finished its line. */
-	struct list lines_ready;
+	struct list lines_ready;   /* a pass may have left the first one unfinished */
 	const uint8_t *line_start; /* beginning of the line that the last pass has not finished */
-	/* One for each lane, and one for newcomers. */
-	struct pending_lane lanes[BACKEND_LANES_MAX + 1];
+	struct pending_lane lanes[BACKEND_LANES_MAX + 1]; /* the last is for newcomers */
 	struct arrival arrivals[BACKEND_LANES_MAX];
 	bool unread_busy;      /* pending_unread_turn() has work */
 	struct list unread;    /* clients that have yet to read a value, the earliest first */

@@ -1,5 +1,7 @@
-/* pending_ahead.c - asks for requests that follow a pending one, ahead of their turn. For plain
- * gets even before they are operations. */
+/*
+ * pending_ahead.c - asks for requests that follow a pending one, ahead of their turn. For plain
+ * gets even before they are operations.
+ */
 #include "pending_parts.h"
 
 #include "base/prefetch.h"

@@ -1,4 +1,6 @@
-/* pending_arrivals.c - values of a backend that sessions send while they arrive. */
+/*
+ * pending_arrivals.c - values of a backend that sessions send while they arrive.
+ */
 #include "pending_parts.h"
 
 static struct arrival *

@@ -1,5 +1,7 @@
-/* pending_complete.c - completes plain gets from their bytes in the read buffer: those that have
- * answers, and hits between them. */
+/*
+ * pending_complete.c - completes plain gets from their bytes in the read buffer: those that have
+ * answers, and hits between them.
+ */
 #include "pending_parts.h"
 
 #include "base/prefetch.h"

@@ -1,6 +1,8 @@
-/* pending_execute.c - visits and execution with a backend: visits sessions that wait, parses
+/*
+ * pending_execute.c - visits and execution with a backend: visits sessions that wait, parses
  * requests that follow kept ones, executes operations by their verb's code or by asking the
- * backend. */
+ * backend.
+ */
 #include "pending_parts.h"
 
 #include "serve/serve_parse.h"

@@ -1,5 +1,7 @@
-/* pending_kept.c - requests that are kept until they are completed: writes that a backend executes,
- * and retrievals that follow them. Decides when each is asked for, keeps it, and completes it. */
+/*
+ * pending_kept.c - requests that are kept until they are completed: writes that a backend executes,
+ * and retrievals that follow them. Decides when each is asked for, keeps it, and completes it.
+ */
 #include "pending_parts.h"
 
 #include "serve/serve_begun.h"

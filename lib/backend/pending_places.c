@@ -1,5 +1,7 @@
-/* pending_places.c - shares of the places for pending requests, and of the memory for values;
- * queues of sessions that wait for a place. */
+/*
+ * pending_places.c - shares of the places for pending requests, and of the memory for values;
+ * queues of sessions that wait for a place.
+ */
 #include "pending_parts.h"
 
 #include "store/introspect.h"

@@ -1,7 +1,9 @@
-/* pending_unread.c - values that clients have yet to read, and newcomers, which are clients that
+/*
+ * pending_unread.c - values that clients have yet to read, and newcomers, which are clients that
  * have read no value of a backend. While unread values hold all the memory that they may, a
  * newcomer's first request waits until a client has read its value, or takes the place of the
- * client that has read nothing for longest. */
+ * client that has read nothing for longest.
+ */
 #include "pending_parts.h"
 
 #include "base/time_units.h"

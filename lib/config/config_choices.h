@@ -1,4 +1,6 @@
-/* config_choices.h - options whose value is one of several words (option_choices()). */
+/*
+ * config_choices.h - options whose value is one of several words (option_choices()).
+ */
 #ifndef CLOCKOO_CONFIG_CHOICES_H
 #define CLOCKOO_CONFIG_CHOICES_H
 

@@ -1,5 +1,7 @@
-/* yaml_keys.c - walks libyaml's document as keys with path and line; refuses what a configuration
- * must not contain. */
+/*
+ * yaml_keys.c - walks libyaml's document as keys with path and line; refuses what a configuration
+ * must not contain.
+ */
 #include "yaml_keys.h"
 #include "text_file.h"
 

@@ -1,5 +1,7 @@
-/* core.c - runs the stages of a turn in order, with or without a clock read between them; repeats
- * stages 5 to 7; does housekeeping at the end. */
+/*
+ * core.c - runs the stages of a turn in order, with or without a clock read between them; repeats
+ * stages 5 to 7; does housekeeping at the end.
+ */
 #include "core.h"
 #include "idle.h"
 

@@ -1,5 +1,7 @@
-/* flash_ask.c - the steps of a request: looks its key up, reads, and answers from a record, by a
- * promotion or by a final miss. */
+/*
+ * flash_ask.c - the steps of a request: looks its key up, reads, and answers from a record, by a
+ * promotion or by a final miss.
+ */
 #include "flash_ask.h"
 
 #include "store/conditional.h"

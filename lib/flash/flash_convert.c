@@ -1,5 +1,7 @@
-/* flash_convert.c - the stages of a conversion: the tier's thread lists the items and assigns
- * buckets, and the owner puts them. */
+/*
+ * flash_convert.c - the stages of a conversion: the tier's thread lists the items and assigns
+ * buckets, and the owner puts them.
+ */
 #include "flash_convert.h"
 #include "flash_convert_pass.h"
 

@@ -1,4 +1,6 @@
-/* flash_copy.c - posts copies, makes them, takes them back, and copies in slices. */
+/*
+ * flash_copy.c - posts copies, makes them, takes them back, and copies in slices.
+ */
 #include "flash_copy.h"
 
 /* Returns how many of the next len bytes of a value the core may copy now. */

@@ -1,4 +1,6 @@
-/* flash_fault.c - counts errors, ends the entries of bad segments, and turns shards off. */
+/*
+ * flash_fault.c - counts errors, ends the entries of bad segments, and turns shards off.
+ */
 #include "flash_fault.h"
 #include "flash_shard_columns.h"
 #include "flash_shard_inside.h"

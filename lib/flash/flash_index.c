@@ -1,5 +1,7 @@
-/* flash_index.c - finds entries; moves them along a path, which is found breadth first; erases all
- * entries with a tag. */
+/*
+ * flash_index.c - finds entries; moves them along a path, which is found breadth first; erases all
+ * entries with a tag.
+ */
 #include "flash_index.h"
 
 #include "base/prefetch.h"

@@ -1,4 +1,6 @@
-/* flash_pack.c - packs a value into a deflate stream, and unpacks it. */
+/*
+ * flash_pack.c - packs a value into a deflate stream, and unpacks it.
+ */
 #include "flash_pack.h"
 
 #include <stdbool.h>

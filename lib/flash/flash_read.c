@@ -1,4 +1,6 @@
-/* flash_read.c - finds a key's record among those that begin on its entry's page. */
+/*
+ * flash_read.c - finds a key's record among those that begin on its entry's page.
+ */
 #include "flash_shard_columns.h"
 #include "flash_shard_inside.h"
 

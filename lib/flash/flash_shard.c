@@ -1,5 +1,7 @@
-/* flash_shard.c - changes of a shard: makes, erases and claims entries; flushes; handles lost
- * segments. */
+/*
+ * flash_shard.c - changes of a shard: makes, erases and claims entries; flushes; handles lost
+ * segments.
+ */
 #include "flash_shard_columns.h"
 #include "flash_shard_inside.h"
 

@@ -1,5 +1,7 @@
-/* flash_shard_columns.c - the columns of a shard: makes one from the log (C), and ends the oldest
- * (G). */
+/*
+ * flash_shard_columns.c - the columns of a shard: makes one from the log (C), and ends the oldest
+ * (G).
+ */
 #include "flash_shard_columns.h"
 #include "flash_shard_inside.h"
 

@@ -1,4 +1,6 @@
-/* flash_threads.c - passes transfers from owners to helpers in rings, and results back in lists. */
+/*
+ * flash_threads.c - passes transfers from owners to helpers in rings, and results back in lists.
+ */
 #include "flash_threads.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
-/* flash_tier.c - implements the store's hooks by calls of shards; admission; the thread that writes
- * segments. */
+/*
+ * flash_tier.c - implements the store's hooks by calls of shards; admission; the thread that writes
+ * segments.
+ */
 #include "flash_copy.h"
 
 #include "base/time_units.h"

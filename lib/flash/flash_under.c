@@ -1,5 +1,7 @@
-/* flash_under.c - follows a block device in sysfs down to the files and devices under it, and locks
- * them. */
+/*
+ * flash_under.c - follows a block device in sysfs down to the files and devices under it, and locks
+ * them.
+ */
 #include "flash_under.h"
 
 #include <dirent.h>

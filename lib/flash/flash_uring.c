@@ -1,5 +1,6 @@
-/* flash_uring.c - makes transfers by entries of a ring. A slot holds what remains of its
- * transfer. */
+/*
+ * flash_uring.c - makes transfers by entries of a ring. A slot holds what remains of its transfer.
+ */
 #include "flash_uring.h"
 
 #include "base/check.h"

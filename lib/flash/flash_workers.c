@@ -1,4 +1,6 @@
-/* flash_workers.c - passes jobs between threads, by the state of each job. */
+/*
+ * flash_workers.c - passes jobs between threads, by the state of each job.
+ */
 #include "flash_workers.h"
 
 void

@@ -1,4 +1,6 @@
-/* store_leave.c - writes into the image what the store's threads knew, and makes it CLEAN. */
+/*
+ * store_leave.c - writes into the image what the store's threads knew, and makes it CLEAN.
+ */
 #include "image.h"
 #include "store/account.h"
 

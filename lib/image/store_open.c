@@ -1,4 +1,6 @@
-/* store_open.c - opens an image: keeps what its header and its index say, and rebuilds the rest. */
+/*
+ * store_open.c - opens an image: keeps what its header and its index say, and rebuilds the rest.
+ */
 #include "opening.h"
 #include "index/geometry.h"
 #include "store/resize.h"

@@ -1,4 +1,6 @@
-/* store_plan.c - plans how the memory is divided, and computes how much is needed. */
+/*
+ * store_plan.c - plans how the memory is divided, and computes how much is needed.
+ */
 #include "image.h"
 #include "slab/eviction.h"
 #include "store/load_marks.h"

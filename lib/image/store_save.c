@@ -1,5 +1,7 @@
-/* store_save.c - reads the live items of a store, page by page. No thread may change the store any
- * longer. */
+/*
+ * store_save.c - reads the live items of a store, page by page. No thread may change the store any
+ * longer.
+ */
 #include "image.h"
 #include "store_saved.h"
 #include "slab/slab_pages.h"

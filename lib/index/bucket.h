@@ -24,8 +24,7 @@
 #define BUCKET_SLOTS 10u
 #define BUCKET_ALL   ((1u << BUCKET_SLOTS) - 1)
 
-/* A tag is 15 bits of the hash, and this bit, which is set if the item is displaced. A lookup
- * compares all 16. */
+/* A tag is 15 bits of the hash and this bit, set if the item is displaced. */
 #define TAG_DISPLACED 0x8000u
 
 /*
@@ -89,8 +88,8 @@ bucket_match(const struct bucket *b, uint16_t tag)
 	return vec16_signs(vec16_pack_16(low, high)) & BUCKET_ALL;
 }
 
-/* Returns a bit for each slot whose item is displaced. When tags are packed to bytes the sign
- * stays, and the sign is TAG_DISPLACED. */
+/* Returns a bit for each slot whose item is displaced: TAG_DISPLACED is a tag's sign, which packing
+ * keeps. */
 static inline uint32_t
 bucket_displaced(const struct bucket *b)
 {
@@ -110,8 +109,7 @@ bucket_displaced(const struct bucket *b)
 static inline uint32_t
 bucket_ref(const struct bucket *b, uint32_t slot)
 {
-	/* Acquire: pairs with the release in bucket_put, so the item is visible with its
-	 * reference. */
+	/* Acquire: pairs with the release in bucket_put, so the item is complete. */
 	return atomic_load_explicit(&b->ref[slot], memory_order_acquire);
 }
 
@@ -134,8 +132,7 @@ bucket_slot_of(const struct bucket *b, uint16_t tag, uint32_t ref)
 	return BUCKET_SLOTS;
 }
 
-/* Returns the version word without its lock bit. A lookup reads it first, and again at its end: a
- * move or a new overflow bit changes it. */
+/* Returns the version word without its lock bit, for a lookup, which compares it at its end. */
 static inline uint32_t
 version_open(const struct bucket *b)
 {
@@ -202,15 +199,14 @@ bucket_unlock(struct bucket *b)
 	atomic_store_explicit(&b->version, v & ~VERSION_LOCK, memory_order_release);
 }
 
-/* Locks both in the order of their addresses. If they are the same bucket, locks it once. */
+/* Locks both in the order of their addresses; a bucket named twice is locked once. */
 void bucket_lock_both(struct bucket *a, struct bucket *b);
 void bucket_unlock_both(struct bucket *a, struct bucket *b);
 
 static inline bool
 bucket_locked(const struct bucket *b)
 {
-	/* Sequentially consistent: the sweep must see the lock of every writer at work
-	 * (sweep.c). */
+	/* Sequentially consistent: the sweep must not miss a writer at work (sweep.c). */
 	return (atomic_load_explicit(&b->version, memory_order_seq_cst) & VERSION_LOCK) != 0;
 }
 
@@ -258,8 +254,7 @@ bucket_clear(struct bucket *b, uint32_t slot)
 static inline void
 bucket_make_tombstone(struct bucket *b, uint32_t slot)
 {
-	/* Relaxed: a lookup that sees the tag cleared misses a removed key, so no earlier move
-	 * matters. */
+	/* Relaxed: a lookup that sees tag 0 misses a removed key; earlier moves do not matter. */
 	atomic_store_explicit(&b->tag[slot], 0, memory_order_relaxed);
 }
 

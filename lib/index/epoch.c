@@ -1,4 +1,6 @@
-/* epoch.c - begins the next epoch once every online core has reported the present one. */
+/*
+ * epoch.c - begins the next epoch once every online core has reported the present one.
+ */
 #include "epoch.h"
 
 size_t

@@ -1,4 +1,6 @@
-/* index.c - geometry, locks and slots of the index; the lookup is in index.h. */
+/*
+ * index.c - geometry, locks and slots of the index; the lookup is in index.h.
+ */
 #include "geometry.h"
 
 void

@@ -15,8 +15,7 @@
  * Thread: lookups take no lock. All else: under the locks of the buckets concerned. Locks are taken
  *         in the order of their addresses, or by a try that may fail.
  *
- * Bounds: a lookup is repeated INDEX_TRIES_MAX times at most. README.md says how many bytes a key
- *         takes.
+ * Bounds: a lookup is repeated INDEX_TRIES_MAX times at most. README.md: bytes of a key.
  */
 #ifndef CLOCKOO_INDEX_H
 #define CLOCKOO_INDEX_H
@@ -41,12 +40,11 @@
 struct index {
 	struct bucket *buckets;
 	const struct arena *arena;
-	uint64_t seed;        /* of the hash */
-	_Atomic uint32_t seq; /* changes with the geometry */
-	/* Number of buckets, an even one; during a resize the old number. */
-	_Atomic uint32_t bucket_count;
-	_Atomic uint32_t new_count; /* during a resize: the new number of buckets */
-	_Atomic uint32_t first_seq; /* seq when this resize began */
+	uint64_t seed;                 /* of the hash */
+	_Atomic uint32_t seq;          /* changes with the geometry */
+	_Atomic uint32_t bucket_count; /* even; during a resize the old number */
+	_Atomic uint32_t new_count;    /* during a resize: the new number of buckets */
+	_Atomic uint32_t first_seq;    /* seq when this resize began */
 };
 
 /* A slot, and where it is. */
@@ -73,8 +71,7 @@ index_bucket_count(const struct index *ix)
 	return atomic_load_explicit(&ix->bucket_count, memory_order_acquire);
 }
 
-/* True if the resize under way makes the index larger. Called by the core that has the resize's
- * lock. */
+/* True if the resize under way makes the index larger. Under the resize's lock. */
 static inline bool
 index_grows(const struct index *ix)
 {
@@ -109,8 +106,7 @@ tag_position(uint16_t tag)
 	return (tag & ~(uint32_t)TAG_DISPLACED) * 0x9e3779b1u;
 }
 
-/* Returns the other bucket of an item that is in this bucket with this tag. Applied twice, it
- * returns the first bucket. */
+/* Returns the other bucket of an item that is in this bucket with this tag; its own inverse. */
 static inline uint32_t
 bucket_alternate(uint32_t bucket_count, uint32_t bucket, uint16_t tag)
 {
@@ -134,10 +130,10 @@ hash_primary(uint32_t bucket_count, uint64_t hash)
 	return spread((uint32_t)(hash >> 32), bucket_count);
 }
 
-/* Positions of a key's buckets, as fractions (of 2^32) of the index, independent of its number of
- * buckets. spread() says which bucket is at a position. The primary bucket is the one at its
- * position. The alternate bucket is at its position, or up to ALTERNATE_BEHIND buckets after it,
- * where the first bucket follows the last one. */
+/* Positions of a key's buckets, as fractions (of 2^32) of an index of any size; spread() returns
+ * the bucket at one. The primary bucket is the one at its position. The alternate bucket is at its
+ * position, or up to ALTERNATE_BEHIND buckets after it, where the first bucket follows the last
+ * one. */
 #define ALTERNATE_BEHIND 2u
 
 static inline uint32_t
@@ -175,8 +171,7 @@ index_place(const struct index *ix, uint64_t hash)
 	if (unlikely((seq & GEOMETRY_RESIZING) != 0))
 		return index_place_resizing(ix, hash);
 
-	/* The number may be newer than seq. Then the place is not current, so a miss proves
-	 * nothing. */
+	/* If the number is newer than seq, the place is not current, and a miss does not count. */
 	struct place p = place_among(index_bucket_count(ix), hash);
 
 	p.seq = seq;

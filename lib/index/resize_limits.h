@@ -1,5 +1,7 @@
-/* resize_limits.h - limits for the size of the index and the speed of resizes, each with its
- * reason. */
+/*
+ * resize_limits.h - limits for the size of the index and the speed of resizes, each with its
+ * reason.
+ */
 #ifndef CLOCKOO_RESIZE_LIMITS_H
 #define CLOCKOO_RESIZE_LIMITS_H
 

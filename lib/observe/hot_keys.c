@@ -1,5 +1,7 @@
-/* hot_keys.c - takes samples into sets, copies names under sequence locks, and makes lists of
- * several cores' keys. */
+/*
+ * hot_keys.c - takes samples into sets, copies names under sequence locks, and makes lists of
+ * several cores' keys.
+ */
 #include "hot_keys.h"
 
 #include "base/time_units.h"

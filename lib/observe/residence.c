@@ -1,4 +1,6 @@
-/* residence.c - adds the counts of a turn to cells. */
+/*
+ * residence.c - adds the counts of a turn to cells.
+ */
 #include "residence.h"
 
 static inline void

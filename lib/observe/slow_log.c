@@ -1,4 +1,6 @@
-/* slow_log.c - keeps the slowest requests of a core, and makes a list of several cores'. */
+/*
+ * slow_log.c - keeps the slowest requests of a core, and makes a list of several cores'.
+ */
 #include "slow_log.h"
 
 #define LOAD(word)         atomic_load_explicit(&(word), memory_order_relaxed)

@@ -1,4 +1,6 @@
-/* capture.c - a ring of copied frames, and the functions of a port that fill it. */
+/*
+ * capture.c - a ring of copied frames, and the functions of a port that fill it.
+ */
 #include "capture.h"
 #include "base/check.h"
 

@@ -1,5 +1,6 @@
-/* serve.c - the service of one core: opens, closes and idle times of connections; turns and
- * passes. */
+/*
+ * serve.c - the service of one core: opens, closes and idle times of connections; turns and passes.
+ */
 #include "serve_access.h"
 #include "serve_admin.h"
 #include "serve_begun.h"

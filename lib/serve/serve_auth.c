@@ -1,7 +1,9 @@
-/* serve_auth.c - authentication: the table of users, and the check of every request. In text the
+/*
+ * serve_auth.c - authentication: the table of users, and the check of every request. In text the
  * first command is `set <any key> <flags> <exptime> <bytes>` with "user password" as its body
  * (memcached doc/protocol.txt); in binary it is SASL PLAIN (RFC 4616). A token, which is the body,
- * has at most AUTH_TOKEN_MAX bytes. */
+ * has at most AUTH_TOKEN_MAX bytes.
+ */
 #include "serve_access.h"
 #include "serve_execute.h"
 

@@ -1,8 +1,10 @@
-/* serve_begun.c - the fill quota: its reservation and release, and the three queues, over all
+/*
+ * serve_begun.c - the fill quota: its reservation and release, and the three queues, over all
  * cores, of values that wait. A ticket is the time at which a value began to wait, to which its
  * length is added for short and slow values (SHORT_BYTE_NS). The lowest ticket of all cores is
  * first. Each core publishes the lowest ticket in each of its queues. Only the first value of a
- * queue checks in each turn whether it may begin. */
+ * queue checks in each turn whether it may begin.
+ */
 #include "serve_begun.h"
 
 #include "store/introspect.h"

@@ -1,6 +1,8 @@
-/* serve_binary.c - operations of the binary protocol. A quiet get omits the reply to a miss, any
+/*
+ * serve_binary.c - operations of the binary protocol. A quiet get omits the reply to a miss, any
  * other quiet command the reply to a success. All other replies are sent. A client that ends a
- * batch with a No-op has received all of them when the No-op is answered. */
+ * batch with a No-op has received all of them when the No-op is answered.
+ */
 #include "serve_get.h"
 #include "serve_record.h"
 

@@ -1,6 +1,8 @@
-/* serve_body.c - incomplete bodies. The item is begun when its line is executed. Bytes go from
+/*
+ * serve_body.c - incomplete bodies. The item is begun when its line is executed. Bytes go from
  * frames directly into it, over any number of turns. In text the two bytes after the stated length
- * must be CR LF; as in memcached, they are checked at the end. */
+ * must be CR LF; as in memcached, they are checked at the end.
+ */
 #include "serve_access.h"
 #include "serve_begun.h"
 #include "serve_execute.h"

@@ -1,6 +1,8 @@
-/* serve_datagram.c - makes operations of datagrams. A request begins at the first byte of a
+/*
+ * serve_datagram.c - makes operations of datagrams. A request begins at the first byte of a
  * datagram; an incomplete one is dropped and counted. The reply to each command is a message of its
- * own. Datagrams for which a turn has no time stay in the stack. */
+ * own. Datagrams for which a turn has no time stay in the stack.
+ */
 #include "serve_message.h"
 #include "serve_parse.h"
 

@@ -1,6 +1,8 @@
-/* serve_defer.c - replies that wait for room, in order. A large value continues in a later pass,
+/*
+ * serve_defer.c - replies that wait for room, in order. A large value continues in a later pass,
  * before anything else of its connection. By then the frames of the requests after it are freed, so
- * their bytes go into a read buffer (serve_parse.c admits no more than fit one). */
+ * their bytes go into a read buffer (serve_parse.c admits no more than fit one).
+ */
 #include "serve_internal.h"
 #include "serve_read_buf.h"
 #include "serve_since.h"

@@ -1,6 +1,8 @@
-/* serve_fast_path.c - the fast path: plain gets from bytes to replies, in runs; plain sets up to
+/*
+ * serve_fast_path.c - the fast path: plain gets from bytes to replies, in runs; plain sets up to
  * their operations. It takes credits, reserves, commits and counts once for each run. The slow path
- * handles all other requests, and would give the same replies one by one. */
+ * handles all other requests, and would give the same replies one by one.
+ */
 #include "serve_access.h"
 #include "serve_gets.h"
 #include "serve_parse.h"

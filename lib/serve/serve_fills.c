@@ -1,5 +1,7 @@
-/* serve_fills.c - begun values while others find no memory: resets those that stall, and moves
- * those of slow peers out of the quota (serve_begun.h). */
+/*
+ * serve_fills.c - begun values while others find no memory: resets those that stall, and moves
+ * those of slow peers out of the quota (serve_begun.h).
+ */
 #include "serve_begun.h"
 
 #define FILL_STALE_S            3u

@@ -1,5 +1,7 @@
-/* serve_hot.c - chooses the operations of a pass that are samples for hot keys and large values
- * (hot_keys.h). */
+/*
+ * serve_hot.c - chooses the operations of a pass that are samples for hot keys and large values
+ * (hot_keys.h).
+ */
 #include "serve_hot.h"
 
 /* True if op may be a sample. A request that has waited had its chance when it arrived. */

@@ -32,8 +32,7 @@
 /* Verbs of operations that the service itself makes, in addition to those of the parser. */
 enum op_verb {
 	OP_BODY_DONE = MC_VERB_COUNT, /* the body of a request is complete now */
-	/* Nothing is executed: the operation was deferred, or its connection is closed. */
-	OP_SKIP,
+	OP_SKIP,       /* deferred, or its connection is closed: nothing is executed */
 	OP_AUTH,       /* a set whose body is a name and a password (serve_auth.c) */
 	OP_AUTH_END,   /* the body of an OP_AUTH is complete */
 	OP_KEPT_GET,   /* a kept retrieval whose turn has come (backend/pending.h) */
@@ -48,8 +47,7 @@ struct op {
 	struct probe probe;
 	struct mc_parser before; /* the state of the parser before raw */
 	uint16_t udp_id;
-	/* The only request of its datagram, so that the reply can use the same frame. */
-	bool in_place;
+	bool in_place; /* alone in its datagram, so the reply can use the same frame */
 	bool probed;
 	uint64_t hash;
 	struct mc_req req;
@@ -86,10 +84,8 @@ struct serve {
 	uint32_t turn, pass;
 	uint32_t pins_pressed_turn; /* the last turn in which pins held much memory */
 	bool more;
-	/* An operation may have its bytes in a read buffer, or a session waits. */
-	bool read_bufs_in_use;
-	/* Open connections, except those that are being rejected because of the limit. */
-	uint32_t admitted_count;
+	bool read_bufs_in_use;   /* an operation may be in a read buffer, or a session waits */
+	uint32_t admitted_count; /* open connections, without rejected ones */
 	uint32_t read_bufs_used, read_bufs_max;
 	struct list read_bufs; /* sessions with a place, the one that has it longest first */
 	struct budget read_buf_places;
@@ -110,8 +106,7 @@ struct serve {
 	};
 	uint32_t fills_pressure_s; /* the second in which a value last found no memory; 0: never */
 	uint32_t fills_pressure_since_s; /* the second in which that pressure began */
-	/* A slow value found no room beside the quota, and none could be reset. */
-	bool fills_no_room;
+	bool fills_no_room; /* a slow value found no room beside the quota; none was reset */
 	uint64_t quota_since_ns[FILL_QUOTA_PARTS]; /* when each queue last became nonempty */
 	uint64_t quota_short_until_ns; /* until then short values may begin beside the quota */
 	struct list fills; /* sessions with a begun value, in the order of their last checks */
@@ -132,9 +127,8 @@ struct serve {
 	struct messages *messages;
 	uint32_t message_count;
 	uint32_t message_chunks, message_chunks_max;
-	bool message_open; /* a message is being composed: messages->open */
-	/* The message being composed found no memory, so its bytes are discarded. */
-	bool message_dropped;
+	bool message_open;    /* a message is being composed: messages->open */
+	bool message_dropped; /* it found no memory, so its bytes are discarded */
 	struct work work;
 
 	bool policy_seen, auth, rate_limited; /* what the policy says, from the first turn on */
@@ -144,8 +138,7 @@ struct serve {
 	/* The next slot whose session's role is refreshed after a change of the user table;
 	 * conns_max: all are refreshed. */
 	uint32_t role_slot;
-	/* Bytes of the request to which the message being composed replies. */
-	uint32_t request_bytes;
+	uint32_t request_bytes;              /* of the request that the open message answers */
 	const struct turn_times *turn_times; /* of this core; NULL: they are not measured */
 	const struct access_list *access;    /* the sources that this core's stack admits */
 	const struct local_addrs *addrs;     /* the addresses of this core's stack */
@@ -156,8 +149,7 @@ struct serve {
 	uint32_t idle_slot;              /* the next slot to check for an idle connection */
 	uint64_t idle_ns; /* slots that were due for the idle check until then have been checked */
 	struct udp_rate_limit *rate_limit;
-	/* Like rate_limit, but it counts errors instead of bytes. */
-	struct udp_rate_limit *error_limit;
+	struct udp_rate_limit *error_limit; /* as rate_limit, but counts errors */
 
 	const struct serve_admin_ops *admin_ops;
 	struct admin *admin; /* owned by lib/admin */
@@ -179,9 +171,8 @@ struct serve {
 	struct pending_table *pending;
 	struct serve_link_user links;
 	struct serve_rows rows;
-	struct serve_tls *tls; /* NULL: no connection uses TLS */
-	/* " 0 LENGTH CR LF" for each length, in eight bytes. */
-	uint64_t get_lengths[GET_LENGTHS];
+	struct serve_tls *tls;                 /* NULL: no connection uses TLS */
+	uint64_t get_lengths[GET_LENGTHS];     /* " 0 LENGTH CR LF" in eight bytes */
 	uint8_t get_length_bytes[GET_LENGTHS]; /* how many of those bytes are valid */
 
 	/* Replies without room are composed here, and discarded. */

@@ -1,7 +1,9 @@
-/* serve_message.c - UDP replies that need more than the frame of their request. A message is a list
+/*
+ * serve_message.c - UDP replies that need more than the frame of their request. A message is a list
  * of parts in chunks; a part is bytes, or a pinned value. Each datagram states how many datagrams
  * there are, so none is sent before the message is complete. Messages are sent when the transmit
- * queue has room: different sources take turns, and messages to one source are sent in order. */
+ * queue has room: different sources take turns, and messages to one source are sent in order.
+ */
 #include "serve_access.h"
 #include "serve_message.h"
 

@@ -1,6 +1,8 @@
-/* serve_meta.c - meta commands: executes their flags on the store, and composes their replies. If
+/*
+ * serve_meta.c - meta commands: executes their flags on the store, and composes their replies. If
  * an item is stale, about to expire (R) or just created by a get (N), one client should fetch it
- * anew. The store chooses that client, which gets W; all others get Z. */
+ * anew. The store chooses that client, which gets W; all others get Z.
+ */
 #include "serve_record.h"
 
 #include "store/introspect.h"

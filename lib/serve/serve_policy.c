@@ -1,5 +1,7 @@
-/* serve_policy.c - sets the policy, applies it on each core, and passes messages between program
- * and cores. */
+/*
+ * serve_policy.c - sets the policy, applies it on each core, and passes messages between program
+ * and cores.
+ */
 #include "serve_access.h"
 
 #include "udp_rate_limit.h"

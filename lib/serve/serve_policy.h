@@ -88,14 +88,14 @@ bool serve_users_replace_mt(struct serve_shared *shared, const struct serve_user
  * valid until a later replacement has settled. */
 bool serve_access_replace_mt(struct serve_shared *shared, const struct access_list *list);
 /*
- * What happens to connections during a drain, before the stop.
+ * The treatment of connections during a drain, before the stop.
  *
- * RESET, SILENT: new ones get a reset, or no answer. Open ones continue. CLOSE: new ones are
- * served. Each is closed after its next answer, unless more input has arrived by then, or once it
- * has been idle for DRAIN_IDLE_S. A client whose connection ends after an answer opens another one.
- * That reaches another host, once routers no longer send to this one. CLOSE_LAST: as CLOSE, but new
- * ones get no answer. CLOSE_IDLE: as CLOSE_LAST, and connections without a request under way are
- * closed at once.
+ * RESET, SILENT: new ones get a reset, or no answer. Open ones continue.
+ * CLOSE: new ones are served. Each is closed after its next answer, unless more input has arrived
+ * by then, or once it has been idle for DRAIN_IDLE_S. A client whose connection ends after an
+ * answer opens another one. That reaches another host, once routers no longer send to this one.
+ * CLOSE_LAST: as CLOSE, but new ones get no answer.
+ * CLOSE_IDLE: as CLOSE_LAST, and connections without a request under way are closed at once.
  */
 enum serve_drain {
 	SERVE_DRAIN_NONE,

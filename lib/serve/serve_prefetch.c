@@ -1,5 +1,6 @@
-/* serve_prefetch.c - the traits of verbs; prefetches all primary buckets of a pass, then all
- * items. */
+/*
+ * serve_prefetch.c - the traits of verbs; prefetches all primary buckets of a pass, then all items.
+ */
 #include "serve_internal.h"
 #include "serve_since.h"
 

@@ -1,4 +1,6 @@
-/* serve_read_buf.c - read buffers; chooses the session that yields its place to another. */
+/*
+ * serve_read_buf.c - read buffers; chooses the session that yields its place to another.
+ */
 #include "serve_read_buf.h"
 
 void

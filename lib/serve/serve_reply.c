@@ -1,5 +1,7 @@
-/* serve_reply.c - the destination of a reply: a connection's queue, the frame of its request, or a
- * message. The code that composes a reply does not depend on it. */
+/*
+ * serve_reply.c - the destination of a reply: a connection's queue, the frame of its request, or a
+ * message. The code that composes a reply does not depend on it.
+ */
 #include "serve_access.h"
 #include "serve_execute.h"
 #include "serve_hot.h"

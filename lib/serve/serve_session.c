@@ -1,4 +1,6 @@
-/* serve_session.c - functions of sessions that all files use: visiting one again, and closing. */
+/*
+ * serve_session.c - functions of sessions that all files use: visiting one again, and closing.
+ */
 #include "serve_internal.h"
 
 void

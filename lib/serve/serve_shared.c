@@ -1,5 +1,7 @@
-/* serve_shared.c - state shared by the services of all cores: creates it, and counts connections
- * for -c. */
+/*
+ * serve_shared.c - state shared by the services of all cores: creates it, and counts connections
+ * for -c.
+ */
 #include "serve_internal.h"
 
 size_t

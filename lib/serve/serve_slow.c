@@ -1,4 +1,6 @@
-/* serve_slow.c - fills the slow log's records of a request, and of a turn. */
+/*
+ * serve_slow.c - fills the slow log's records of a request, and of a turn.
+ */
 #include "serve_record.h"
 
 /* Returns the key of op. The end of a value that arrived in pieces has no key of its own. */

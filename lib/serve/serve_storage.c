@@ -1,4 +1,6 @@
-/* serve_storage.c - commands that store, in every protocol: conditions, expiry, body and reply. */
+/*
+ * serve_storage.c - commands that store, in every protocol: conditions, expiry, body and reply.
+ */
 #include "serve_record.h"
 
 /* In seconds. A larger exptime is a second of the wall clock. */

@@ -1,5 +1,7 @@
-/* serve_stream.c - replies of any length: runs the steps of a stream while there is room and work
- * budget. */
+/*
+ * serve_stream.c - replies of any length: runs the steps of a stream while there is room and work
+ * budget.
+ */
 #include "serve_stream.h"
 
 static void

@@ -1,4 +1,6 @@
-/* serve_tls.c - the sessions of pipes, for the room that decrypts their bytes. */
+/*
+ * serve_tls.c - the sessions of pipes, for the room that decrypts their bytes.
+ */
 #include "serve_read_buf.h"
 #include "serve_tls.h"
 

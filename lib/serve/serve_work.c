@@ -1,4 +1,6 @@
-/* serve_work.c - the work budget of a turn, and the queue of connections that wait for it. */
+/*
+ * serve_work.c - the work budget of a turn, and the queue of connections that wait for it.
+ */
 #include "serve_internal.h"
 
 #define WORK_SHARES     (1u << 30)

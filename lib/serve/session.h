@@ -59,9 +59,8 @@ value_tail_put(uint8_t *at, enum value_tail tail)
 struct value_rest {
 	const struct item *item; /* NULL: no rest */
 	uint32_t offset;
-	uint8_t tail; /* enum value_tail */
-	/* Number of the arrival that is still filling it; 0: the value is complete. */
-	uint16_t arrival;
+	uint8_t tail;     /* enum value_tail */
+	uint16_t arrival; /* arrival still filling it; 0: the value is complete */
 };
 
 extern const struct lender value_lender; /* serve_defer.c: pins the values that the port reads */
@@ -106,17 +105,16 @@ struct fill_progress {
 
 /* The session's value as the fill quota sees it: waiting for quota, or begun (serve_begun.h). */
 struct session_quota {
-	uint8_t part;     /* enum fill_quota_part: the queue that it waits in */
-	uint8_t account;  /* enum fill_quota_part: the account that it is charged to, once begun */
-	bool asleep;      /* the value waits outside the queue (fill_quota_sleeps()) */
-	bool starved;     /* bytes of the body were dropped, and none have arrived since */
-	bool idle;        /* at the last check the peer could have sent more */
-	uint32_t present; /* bytes that had arrived when the value was begun */
-	uint32_t filled;  /* bytes that had arrived at the last check */
-	uint32_t idle_us; /* time in which the peer could have sent more and did not, in us */
-	uint64_t bytes;   /* bytes of quota that the value holds */
-	/* The value's position in the queue (serve_begun.c); 0: it does not wait. */
-	uint64_t ticket;
+	uint8_t part;      /* enum fill_quota_part: the queue that it waits in */
+	uint8_t account;   /* enum fill_quota_part: the account that it is charged to, once begun */
+	bool asleep;       /* the value waits outside the queue (fill_quota_sleeps()) */
+	bool starved;      /* bytes of the body were dropped, and none have arrived since */
+	bool idle;         /* at the last check the peer could have sent more */
+	uint32_t present;  /* bytes that had arrived when the value was begun */
+	uint32_t filled;   /* bytes that had arrived at the last check */
+	uint32_t idle_us;  /* time in which the peer could have sent more and did not, in us */
+	uint64_t bytes;    /* bytes of quota that the value holds */
+	uint64_t ticket;   /* position in the queue (serve_begun.c); 0: it does not wait */
 	uint64_t since_ns; /* begin of the wait; for a begun value, the last check */
 	struct fill_progress progress;
 };
@@ -185,8 +183,7 @@ struct session {
 		};
 	};
 	uint32_t memory_wait_last_turn; /* the last turn in which it waited for memory */
-	/* store_flushes() when a flush_all of the session began to wait. */
-	uint32_t flushes;
+	uint32_t flushes;               /* store_flushes() when its flush_all began to wait */
 	/* Bytes of this pass that may have to go back: from the first request on that may wait. */
 	uint32_t deferrable_bytes;
 	/* The stack has room, in this turn, for the reply to the next operation. */
@@ -227,8 +224,7 @@ struct session {
 	/* When the bytes from newer_at on arrived. 0: all bytes arrived at read_buf_since_ns. */
 	uint64_t newer_since_ns;
 	uint32_t newer_at;
-	/* Mean length of the values that a backend has returned; 0: none yet. */
-	uint32_t answer_bytes;
+	uint32_t answer_bytes; /* mean length of the values answered; 0: none yet */
 
 	/* Unread bytes of the body and its line end. While the request waits with its body unread,
 	 * also those of its line. */

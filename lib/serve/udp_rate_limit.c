@@ -1,5 +1,7 @@
-/* udp_rate_limit.c - count-min sketches with conservative update, which raises only the smaller
- * cells. */
+/*
+ * udp_rate_limit.c - count-min sketches with conservative update, which raises only the smaller
+ * cells.
+ */
 #include "udp_rate_limit.h"
 
 void

@@ -1,4 +1,6 @@
-/* index_owner.c - retires items that the index could neither move nor give a slot. */
+/*
+ * index_owner.c - retires items that the index could neither move nor give a slot.
+ */
 #include "index_owner.h"
 #include "retire_list.h"
 #include "unlink.h"

@@ -109,11 +109,10 @@ struct store {
 	 * pages are set aside for a large value, the upper half the epoch in which that value last
 	 * asked. */
 	_Atomic uint64_t held;
-	_Atomic uint64_t tombstones;   /* tombstones in the index */
-	_Atomic uint64_t pinned_bytes; /* bytes of retired items that are pinned */
-	_Atomic uint32_t leaving;      /* items of all cores that wait for the tier */
-	/* Epoch in which a set last waited for memory of these items. */
-	_Atomic uint64_t leaving_needed;
+	_Atomic uint64_t tombstones;        /* tombstones in the index */
+	_Atomic uint64_t pinned_bytes;      /* bytes of retired items that are pinned */
+	_Atomic uint32_t leaving;           /* items of all cores that wait for the tier */
+	_Atomic uint64_t leaving_needed;    /* epoch in which a set last waited for them */
 	uint64_t linked_at_flush;           /* items ever linked when the generation last changed */
 	_Atomic uint32_t oldest_generation; /* oldest one that may be in the index */
 	_Atomic uint32_t resize_phase;      /* enum resize_phase */
@@ -179,8 +178,7 @@ struct store_core {
 	uint32_t id;
 	uint32_t now_s;
 	_Atomic uint32_t counted_generation; /* generation of flush_base (account.h) */
-	/* Last value of slab.recall that this core has answered in full. */
-	uint32_t recall;
+	uint32_t recall;       /* last slab.recall that this core has answered in full */
 	uint32_t recall_begun; /* the last value of slab.recall that it has begun to answer */
 	/* The class whose magazine was emptied last for this recall, and how many classes are
 	 * left. */
@@ -188,17 +186,14 @@ struct store_core {
 	struct index_core ic;   /* this core's part of the index */
 	uint32_t evicted_ahead; /* items evicted ahead of need in this turn */
 	uint32_t crowded;       /* work done in this turn to find slots for sets in full buckets */
-	/* Value of gained() up to which the resize has done its work (resize.c). */
-	uint64_t grown_for;
-	/* Value of done_so_far() when the size was last checked (resize.c). */
-	uint64_t considered;
+	uint64_t grown_for;     /* gained() up to which the resize has worked (resize.c) */
+	uint64_t considered;    /* done_so_far() at the last check of the size (resize.c) */
 	/* Objects of a class that this core retired, less those it freed, not yet added to the
 	 * class's retired_count. */
 	uint32_t unpublished, unpublished_class;
 	uint32_t evacuated[EVACUATIONS]; /* work of each kind done in this turn (store_limits.h) */
-	/* Consecutive turns in stalled_epoch with pages to evacuate. */
-	uint32_t stalled_turns;
-	uint32_t stalled_epoch; /* the epoch of stalled_turns */
+	uint32_t stalled_turns;          /* turns in stalled_epoch with pages to evacuate */
+	uint32_t stalled_epoch;          /* the epoch of stalled_turns */
 	/* An idle class, which allocates nothing, and how many of its expired items are still to be
 	 * evicted. */
 	uint32_t idle_class, idle_expiry;
@@ -206,9 +201,8 @@ struct store_core {
 	uint32_t referenced_pending_count;
 	uint32_t referenced_pending[REFERENCED_PENDING_MAX];
 	bool online;
-	/* The next object is for a new version of a cached item (memory.c). */
-	bool makes_version;
-	bool marks; /* removals set marks (load_marks.h) */
+	bool makes_version; /* the next object is for a new version (memory.c) */
+	bool marks;         /* removals set marks (load_marks.h) */
 	/* Evictions are marked, watched or offered to the tier, so they are done one by one. */
 	bool evicts_slowly;
 	store_evicted_fn *evicted; /* NULL: none */
@@ -218,8 +212,7 @@ struct store_core {
 	uint64_t spared;               /* hash of the key that this core must not evict; 0: none */
 	struct leaving leaving;        /* items that wait for the tier */
 	struct magazine magazines[SLAB_CLASSES_MAX];
-	/* For each class, its last recall that this core has answered. */
-	uint32_t class_recall[SLAB_CLASSES_MAX];
+	uint32_t class_recall[SLAB_CLASSES_MAX]; /* last answered recall of each class */
 	struct retire_list retire_list;
 	struct pinned pinned;
 	struct walk_step walk_step; /* the walk's work in this turn */

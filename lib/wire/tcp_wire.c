@@ -1,5 +1,7 @@
-/* tcp_wire.c - parses and writes TCP headers. Timestamps alone, the options of nearly every
- * segment, are recognised without the loop over options. */
+/*
+ * tcp_wire.c - parses and writes TCP headers. Timestamps alone, the options of nearly every
+ * segment, are recognised without the loop over options.
+ */
 #include "tcp_wire.h"
 
 /* Kinds of options (RFC 9293 section 3.2 and the registry that it names), and the length of each
