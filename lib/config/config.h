@@ -45,8 +45,7 @@
 #define CONFIG_NO_CPU           UINT32_MAX
 #define CONFIG_PROFILE_OFFLOADS UINT32_MAX /* as offloads: the profile decides */
 
-/* An HTTP page of metrics: IP and port of the kernel, or the path of a Unix socket, which begins
- * with /. */
+/* An HTTP page of metrics: a kernel IP and port, or a path (from /) of a Unix socket. */
 #define CONFIG_HTTP_BYTES 108u /* size of sockaddr_un's path, with its zero byte */
 
 /* memcached's ssl_* options. A text that was not given is empty. */
@@ -112,10 +111,9 @@ struct config {
 	uint32_t udp_budget;     /* reply bytes a second to a source outside udp_allow */
 	struct config_net udp_allow[CONFIG_NETS_MAX];
 	uint32_t udp_allow_count;
-	bool udp_allow_given; /* if false, udp_allow is the appliance's own networks */
-	/* A list of networks, or the absolute path of a file; empty: all. */
-	char allow[CONFIG_SERVERS_BYTES];
-	char deny[CONFIG_SERVERS_BYTES]; /* as allow; empty: none */
+	bool udp_allow_given;             /* if false, udp_allow is the appliance's own networks */
+	char allow[CONFIG_SERVERS_BYTES]; /* a list, or the absolute path of a file; empty: all */
+	char deny[CONFIG_SERVERS_BYTES];  /* as allow; empty: none */
 	bool address_given;
 	uint32_t listen;                  /* the address given by -l on a NIC; 0 = not set or any */
 	uint32_t backlog;                 /* of the host's listening sockets, with port user */
@@ -129,9 +127,8 @@ struct config {
 	uint32_t rx_ring, tx_ring, burst; /* 0: the profile decides */
 	uint32_t offloads;                /* enum offload, or CONFIG_PROFILE_OFFLOADS */
 	uint32_t node_mb[CONFIG_NODES_MAX];
-	uint32_t node_count; /* 0: not set */
-	/* A bit for each node to interleave over; or CONFIG_NUMA_ALL, _NIC. */
-	uint32_t numa;
+	uint32_t node_count;    /* 0: not set */
+	uint32_t numa;          /* nodes to interleave over, as bits; or CONFIG_NUMA_ALL, _NIC */
 	uint32_t keep_for_s;    /* seconds, KEEP_FOR_ALWAYS or KEEP_FOR_NEVER */
 	uint32_t save_compress; /* enum config_save_compress */
 	bool udp_admin;         /* commands about more than one key may come over UDP */
@@ -153,14 +150,12 @@ struct config {
 	char sysfs[CONFIG_PATH_BYTES]; /* root of another machine's sysfs; empty: this machine's */
 	char pci[CONFIG_NAME_BYTES];   /* 0000:03:00.0; empty: none */
 	char iface[CONFIG_NAME_BYTES];
-	/* Name of the tap, or CONFIG_KERNEL_NIC; empty: none. */
-	char kernel[CONFIG_NAME_BYTES];
+	char kernel[CONFIG_NAME_BYTES]; /* name of the tap, or CONFIG_KERNEL_NIC; empty: none */
 	char bond_member[CONFIG_NAME_BYTES]; /* the second member: a PCI address or an interface */
 	char socket[CONFIG_PATH_BYTES];      /* path of the socket of vhost, virtio_user or memif */
 	char vdev_args[CONFIG_ARGS_BYTES];   /* appended to the profile's arguments */
 	char file_prefix[CONFIG_NAME_BYTES];
-	/* Directory of the NIC profiles; empty: the one beside the program. */
-	char data_dir[CONFIG_PATH_BYTES];
+	char data_dir[CONFIG_PATH_BYTES];    /* of the NIC profiles; empty: beside the program */
 	char memory_file[CONFIG_PATH_BYTES]; /* empty: private memory */
 	char memory_save[CONFIG_PATH_BYTES]; /* empty: a stop saves nothing */
 	char auth_file[CONFIG_PATH_BYTES];
@@ -171,9 +166,8 @@ struct config {
 	struct config_tls tls;
 	struct config_front front;
 	struct config_flash flash;
-	/* Options that are set and about which a start warns. */
-	uint64_t ignored_options[CONFIG_ROWS_MAX / 64];
-	struct lcore_set lcores; /* count 0: placed over the CPUs at start */
+	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* set options that cause a warning */
+	struct lcore_set lcores;                        /* count 0: placed over the CPUs at start */
 };
 
 /* Returns the memory reserved for items at start, up to which a limit can be raised. */
@@ -221,8 +215,7 @@ config_has_front(const struct config *cfg)
 	return cfg->front.servers[0] != '\0';
 }
 
-/* The value of network.kernel for a NIC that itself separates the cache's frames from the
- * kernel's. */
+/* The value of network.kernel for a NIC that itself separates the cache's frames. */
 #define CONFIG_KERNEL_NIC "nic"
 
 /* True if the kernel keeps the NIC, and gets all frames that are not for the cache. */
@@ -252,9 +245,8 @@ enum config_action {
 struct config_source {
 	const char *default_file; /* read if it exists and no other file is named; NULL: none */
 	const char *again; /* read instead of the file that the options name; NULL at start */
-	char file[CONFIG_PATH_BYTES]; /* the file that was read; empty: none */
-	/* For each option, its line in the file; 0: the file does not set it. */
-	uint32_t line[CONFIG_ROWS_MAX];
+	char file[CONFIG_PATH_BYTES];   /* the file that was read; empty: none */
+	uint32_t line[CONFIG_ROWS_MAX]; /* each option's line in the file; 0: not set there */
 };
 
 void config_defaults(struct config *cfg);
@@ -262,8 +254,7 @@ void config_defaults(struct config *cfg);
 /* Sets one option by its long name. A flag takes "yes" or "no". */
 bool config_set(struct config *cfg, const char *name, const char *value, struct error *err);
 
-/* Checks options against each other, and derives those that follow from others. To be called once,
- * after the last config_set. */
+/* Checks options against each other and derives others. Called once, after the last config_set. */
 bool config_finish(struct config *cfg, struct error *err);
 
 /* Applies the defaults, the file and the command line in this order, then config_finish. Skips
@@ -284,8 +275,7 @@ struct config_loaded {
 	const struct config_source *source;
 };
 
-/* Called with a key whose value differs between two configurations, and its value in the later
- * one. */
+/* Called with a key whose value differs between two configurations, and its new value. */
 typedef void config_visit(void *arg, const char *option, const char *key, const char *value);
 
 /* Calls visit for each key that differs, if one of the two files sets it. A value that follows from
