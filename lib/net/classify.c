@@ -19,7 +19,7 @@
 #define CLASSIFY_IPV4  (NET_COUNTER_COUNT + 1)
 #define CLASSIFY_GIVEN (NET_COUNTER_COUNT + 2) /* the kernel has a copy, so no drop is counted */
 
-/* Frames ahead of which the first lines are prefetched. */
+/* Distance, in frames, at which a frame's first lines are prefetched. */
 #define CLASSIFY_PREFETCH 6u
 
 static inline struct ip_dest
@@ -29,7 +29,7 @@ reply_dest(const struct l3_info *l3, uint8_t protocol)
 }
 
 /* True if the checksum over a datagram or segment and its pseudo header is right. If the port says
- * that it is wrong it is computed again, since some devices say that of UDP without a checksum. */
+ * that it is wrong it is computed again, since some devices report so if UDP has no checksum. */
 static inline bool
 l4_cksum_good(const struct net *net, const struct l3_info *l3, const uint8_t *p,
 	      struct ip_dest back)

@@ -11,10 +11,10 @@
  * 1996). Each connection has a clock, which advances by the work it was given while others waited,
  * divided by its share. The common clock is that of the connection that continued last; the clock
  * of a waiting connection is never behind it. The shares are those of a budget (BUDGET.md) whose
- * holders are the waiting connections. A connection that has had less than its share need not wait
- * while the turn's budget lasts, and the others must leave WORK_RESERVE of it. So a copy does not
- * wait for dumps. For copies, a connection saves up to WORK_BURST of its unused share, since the
- * share of one among hundreds is less than a copy in each millisecond.
+ * holders are the waiting connections. The last WORK_RESERVE of a turn's budget are for connections
+ * that have had less than their share. So a copy does not wait for dumps. For copies, a connection
+ * saves up to WORK_BURST of its unused share, since the share of one among hundreds is less than a
+ * copy in each millisecond.
  *
  * Shape:  a queued connection is not visited (session.sched). The first one leaves the queue,
  *         becomes `next`, and is made ready in the stack, so that a core with a queue does not

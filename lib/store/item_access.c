@@ -181,7 +181,8 @@ item_reshape(const struct store *st, struct item *it, uint32_t form, uint32_t va
 void
 store_pin(const struct item *it)
 {
-	/* Relaxed: this core's next quiescent state, a release, comes after it (item_pinned). */
+	/* Relaxed: the pin must be visible before this core's next quiescent state, which is a
+	 * release (item_pinned). */
 	if (item_form(it) & ITEM_HAS_LONG)
 		atomic_fetch_add_explicit(item_pins_at(it), 1, memory_order_relaxed);
 }
