@@ -46,7 +46,7 @@ seq_words_write(_Atomic uint64_t *version, _Atomic uint64_t *words, const void *
 		atomic_store_explicit(&words[i / 8], word, memory_order_relaxed);
 		SEQ_GAP();
 	}
-	/* Pairs with the acquire load in seq_words_read. */
+	/* Release: pairs with the acquire load in seq_words_read. */
 	atomic_store_explicit(version, v + 2, memory_order_release);
 }
 

@@ -12,8 +12,8 @@
  * Shape:  plain data; a name and its password lie in bytes, one after the other.
  * Thread: any; reads a file, no heap.
  * Errors: struct error names file and line, and never a word of the line. users is then unchanged.
- * Bounds: a file of AUTH_FILE_BYTES; AUTH_USERS_MAX lines of AUTH_LINE_BYTES with their line end,
- *         as memcached's.
+ * Bounds: AUTH_FILE_BYTES of file; AUTH_USERS_MAX lines of AUTH_LINE_BYTES, line end included, as
+ *         in memcached.
  */
 #ifndef CLOCKOO_AUTH_FILE_H
 #define CLOCKOO_AUTH_FILE_H

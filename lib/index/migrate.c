@@ -54,9 +54,10 @@ struct migration {
 	struct slot_plan slots[BUCKET_SLOTS];
 	struct target targets[TARGETS_MAX];
 	uint32_t target_count;
-	/* First and last of the new primary buckets of the keys whose primary bucket this is. */
+	/* After the migration, keys whose primary bucket is this one have theirs between these
+	 * two. */
 	uint32_t new_primaries[2];
-	uint32_t locks[LOCKS_MAX]; /* the buckets to lock, in that order */
+	uint32_t locks[LOCKS_MAX]; /* the buckets to lock, in the order of locking */
 	uint32_t lock_count;
 };
 
