@@ -180,7 +180,7 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 	if (t->ended || (!tls_wire_has_input(t->stream, t->wire) && !conn_eof(t->wire)))
 		return true;
 	room = room_of(tc, t, &at);
-	conn_pipe_tell(t->pipe, t->wire);
+	conn_pipe_sync(t->pipe, t->wire);
 	for (uint32_t i = 0; i < PIECES_READ_MAX && tc->records < most && got < room &&
 			     tls_wire_has_input(t->stream, t->wire);
 	     i++) {
