@@ -15,7 +15,7 @@ const struct counter_name tls_counter_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(C
 
 /* Puts the wire in the list for the next turn, which visits it before requests are read. */
 static void
-look_next_turn(struct tls_conns *tc, struct tls_conn *t)
+visit_next_turn(struct tls_conns *tc, struct tls_conn *t)
 {
 	if (list_empty(&t->due))
 		list_push_back(&tc->due, &t->due);
@@ -25,7 +25,7 @@ look_next_turn(struct tls_conns *tc, struct tls_conn *t)
 static void
 look_again(struct tls_conns *tc, struct tls_conn *t)
 {
-	look_next_turn(tc, t);
+	visit_next_turn(tc, t);
 	t->looked = 0;
 	conn_requeue(tc->stack, t->wire);
 }
@@ -310,7 +310,7 @@ wire_ready(void *arg, struct conn *wire)
 	}
 	if (t->pipe != NULL)
 		conn_pipe_postpone(wire);
-	look_next_turn(tc, t);
+	visit_next_turn(tc, t);
 	serve_tls_again(tc->serve, wire, t->pipe);
 }
 
@@ -367,7 +367,7 @@ pipe_ended(void *arg, struct conn *pipe)
 		t->pipe = NULL;
 	}
 	conn_leaves(tc, t);
-	look_next_turn(tc, t);
+	visit_next_turn(tc, t);
 }
 
 /* Closes connections that were in a list for too long: during a handshake, or with a last reply
