@@ -255,7 +255,7 @@ wire_gone(void *arg, struct conn *wire)
 
 /* True if the hello is complete, or no more of it will arrive. */
 static bool
-hello_is_here(const struct conn *wire)
+hello_has_arrived(const struct conn *wire)
 {
 	return conn_has_ended(wire) || tls_hello_is_whole(conn_peek(wire), conn_unread(wire));
 }
@@ -270,7 +270,7 @@ wire_look(struct tls_conns *tc, struct tls_conn *t)
 			tls_handshake_failed(tc, t);
 			return;
 		}
-		if (t->stream == NULL && !hello_is_here(t->wire))
+		if (t->stream == NULL && !hello_has_arrived(t->wire))
 			return;
 		if (!tls_handshake_go_on(tc, t) || t->pipe == NULL)
 			return;
