@@ -336,7 +336,7 @@ wires_look(struct tls_conns *tc)
 static void
 steps_look(struct tls_conns *tc)
 {
-	const bool begins = !list_empty(&tc->begins) && tls_place_is_to_be_had(tc) &&
+	const bool begins = !list_empty(&tc->begins) && tls_place_is_available(tc) &&
 			    (!tc->begun_last || list_empty(&tc->steps));
 	struct list *node = begins ? tls_begin_next(tc) : tc->steps.next;
 
