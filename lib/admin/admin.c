@@ -1,7 +1,7 @@
 /*
- * admin.c - the table that the service calls; creation, turn, commands of one line. Commands for
- * mechanisms that do not exist here (LRU segments, slab automove, extstore) are judged as
- * memcached judges them and change nothing.
+ * admin.c - the table that the service calls; creation, turn, commands of one line. Commands about
+ * mechanisms that do not exist here (LRU segments, slab automove, extstore) are checked as
+ * memcached checks them, and change nothing.
  */
 #include "admin_internal.h"
 
@@ -78,7 +78,8 @@ execute_verbosity(struct serve *sv, struct op *op)
 	return done(sv, op);
 }
 
-/* Ends the connection without a reply, as memcached's shutdown does. The program polls the word. */
+/* Ends the connection without a reply, as memcached's shutdown does. The program polls the word
+ * that this sets. */
 static enum exec_status
 execute_shutdown(struct serve *sv, struct op *op)
 {
@@ -90,7 +91,7 @@ execute_shutdown(struct serve *sv, struct op *op)
 		return refused(sv, op, (enum mc_error)op->req.error);
 	atomic_store_explicit(&sv->shared->stop, graceful ? SERVE_STOP_GRACEFULLY : SERVE_STOP,
 			      memory_order_relaxed);
-	if (op->session == NULL) /* in a datagram */
+	if (op->session == NULL) /* the request came in a datagram */
 		return EXEC_DONE;
 	op->session->end = SESSION_END_SHUTDOWN;
 	session_close(sv, op->session);
@@ -107,7 +108,7 @@ certs_refused_step(struct serve *sv, struct stream *st, struct out_buffer *buffe
 static const struct stream_kind certs_refused_stream = {certs_refused_step, MC_FIXED_LINE_MAX,
 							MC_CERTS_REFUSED};
 
-/* Writes nothing until the files are read. The stream's end is the answer. */
+/* Writes nothing until the files have been read. The end of the stream is the answer. */
 static bool
 certs_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
@@ -127,8 +128,7 @@ certs_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 
 static const struct stream_kind certs_stream = {certs_step, MC_FIXED_LINE_MAX, MC_OK_LINE};
 
-/* Asks the program to read the files again, which a turn cannot do, and waits for the result. The
- * program logs a line. */
+/* Asks the program to read the files again, which a turn cannot do, and waits for the result. */
 static enum exec_status
 execute_refresh_certs(struct serve *sv, struct op *op)
 {
@@ -169,7 +169,8 @@ execute_crawler_switch(struct serve *sv, struct op *op)
 	return done(sv, op);
 }
 
-/* Accepts the command and starts nothing: expired items are collected all the time, in slices. */
+/* Accepts the command without an effect, since expired items are always being collected, in
+ * slices. */
 static enum exec_status
 execute_crawl(struct serve *sv, struct op *op)
 {

@@ -32,7 +32,7 @@ class_row(struct out_buffer *buffer, const struct stream *st, const char *before
 						 memory_order_relaxed))
 #define COMMAND(which) shared_class_sum(sv->shared, st->at, which)
 
-/* CLOCK has no hot, warm and cold items, so all are shown as cold. The items to be evicted next
+/* CLOCK has no hot, warm and cold items, so all are shown as cold. The items that are evicted next
  * were last used about as long ago as the hand's last pass. */
 #define ITEMS_ROWS(X)                                                                              \
 	X(NUMBER, "number", u.items)                                                               \
@@ -93,7 +93,7 @@ const uint32_t items_name_count = sizeof items_names / sizeof items_names[0];
 const struct stat_name slabs_names[] = {SLABS_ROWS(STAT_NAME)};
 const uint32_t slabs_name_count = sizeof slabs_names / sizeof slabs_names[0];
 
-/* Finds the next class that has items, or pages, from st->at on. False if there is none. */
+/* Finds the next class that has items, or pages, from st->at on. False: there is none. */
 static bool
 class_find(const struct serve *sv, struct stream *st, bool pages, struct store_class_usage *u)
 {
@@ -135,7 +135,7 @@ items_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 
 const struct stream_kind items_stream = {items_step, ROW_MAX, MC_END};
 
-/* Writes the two rows for all classes, after the last class. st->left has counted the classes
+/* Writes the two rows about all classes, after the last class. st->left is the number of classes
  * shown. */
 static bool
 slabs_total(struct serve *sv, struct stream *st, struct out_buffer *buffer)
@@ -157,7 +157,7 @@ slabs_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	struct store_class_usage u;
 	uint32_t n = 0;
 
-	/* After the last class come the rows for all classes. */
+	/* After the last class the rows about all classes follow. */
 	if (st->totals || !class_find(sv, st, true, &u)) {
 		st->totals = true;
 		return slabs_total(sv, st, buffer);
@@ -182,7 +182,7 @@ size_cell(uint32_t bytes)
 	return SIZE_EXACT_MAX / 32 + 8 * (power - 17) + (bytes >> (power - 3) & 7);
 }
 
-/* Returns the first size above a cell's sizes, by which memcached names its buckets. */
+/* Returns the first size above those of a cell, which memcached uses as the name of a bucket. */
 static uint64_t
 cell_bytes(uint32_t cell)
 {
@@ -219,9 +219,9 @@ sizes_show(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	return st->at < SIZE_CELLS;
 }
 
-/* Takes the core's only count of sizes for this request. False if another request has it and made
- * progress within SIZES_STALLED_NS; a request without progress yields it and its connection ends. A
- * connection that was read in this turn keeps the count. */
+/* Reserves the core's only count of sizes for this request. False: another request has it, and made
+ * progress within SIZES_STALLED_NS. A request without progress loses it, and its connection ends;
+ * not if that was read in this turn. */
 static bool
 sizes_own(struct serve *sv, struct stream *st)
 {
@@ -244,7 +244,8 @@ sizes_own(struct serve *sv, struct stream *st)
 	return true;
 }
 
-/* Counts all items, a slice a step, then shows the counts. A second request waits for the first. */
+/* Counts all items, a slice in each step, then shows the counts. A second request waits for the
+ * first. */
 static bool
 sizes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {

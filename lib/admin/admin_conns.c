@@ -1,13 +1,11 @@
 /*
  * admin_conns.c - stats conns: the connections of all cores. Each core keeps a snapshot of every
- * connection slot for the others to read, written when the connection comes and goes, and once a
- * second while it is used.
+ * connection slot, which others may read. It is written when the connection opens and closes, and
+ * once a second while it is in use.
  */
 #include "admin_internal.h"
 
-/* Connections are numbered where memcached shows file descriptors. The numbers only distinguish
- * them.
- */
+/* Connections have numbers where memcached shows file descriptors. They have no other meaning. */
 #define NUMBER_TCP    1u
 #define NUMBER_UDP    2u
 #define NUMBER_PLAIN  3u
@@ -48,14 +46,15 @@ snapshot_write(struct conn_snapshot *snapshot, const struct snapshot_peer *peer)
 	atomic_store_explicit(&snapshot->peer_id, 0, memory_order_relaxed);
 	if (peer == NULL)
 		return;
-	/* Pairs with the acquire fence in conn_snapshot_read: a reader of any of these words sees
-	 * the 0, or what comes after it. */
+	/* Release: pairs with the acquire fence in conn_snapshot_read. A reader that sees any of
+	 * these words sees the 0, or what was written after it. */
 	atomic_thread_fence(memory_order_release);
 	for (uint32_t i = 0; i < 2; i++)
 		atomic_store_explicit(&snapshot->ip[i], load_u64(peer->ip.b + 8 * i),
 				      memory_order_relaxed);
 	snapshot->generation++;
-	/* Pairs with the acquire load in conn_snapshot_read: the address comes with its port. */
+	/* Release: pairs with the acquire load in conn_snapshot_read, so the address belongs to its
+	 * port. */
 	atomic_store_explicit(&snapshot->peer_id,
 			      (uint64_t)snapshot->generation << 40 |
 				      (uint64_t)peer->listener << 32 |
@@ -97,7 +96,7 @@ conn_is_active(struct serve *sv, const struct session *ss)
 	atomic_store_explicit(&snapshot_of(sv, ss)->active_s, ss->active_s, memory_order_relaxed);
 }
 
-/* Returns the port of the numbered listener, 0 if there is no such listener. */
+/* Returns the port of the listener with this number; 0: there is no such listener. */
 static uint16_t
 listener_port(const struct serve_info *info, uint32_t number)
 {
@@ -161,7 +160,7 @@ conn_seconds(struct out_buffer *buffer, const struct stream *st, uint32_t number
 		 (struct view){digits, (uint32_t)(end - digits)});
 }
 
-/* Writes the rows of a listener, from row *n on. port 0: there is no such listener. */
+/* Writes the rows of a listener, from row *n on. port 0: there is no such listener, and no row. */
 static void
 listener_rows(struct serve *sv, struct stream *st, struct out_buffer *buffer, uint32_t *n,
 	      uint32_t number, uint16_t port)
@@ -195,8 +194,8 @@ ports_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	return st->row < n;
 }
 
-/* Writes the rows of the connection in a snapshot. By the next buffer the slot may have another
- * connection. */
+/* Writes the rows of the connection in a snapshot. The slot may have another connection when the
+ * next buffer is filled. */
 static bool
 snapshot_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
 	      const struct conn_snapshot *snapshot, uint32_t number)

@@ -1,12 +1,13 @@
 /*
- * admin_counters.c - stats net, stack, cores and counters: every counter of every room, as the
- * program registered them, a few rows a step. A name is the counter's symbol in small letters.
+ * admin_counters.c - stats net, stack, cores and counters: every counter of every room that the
+ * program has registered, a few rows in each step. A row's name is the counter's symbol in small
+ * letters.
  */
 #include "admin_internal.h"
 #include "stat_names.h"
 
 #define COUNTERS_A_STEP 16u
-#define WORK_COUNTER    20u /* ns, about: one counter of one core */
+#define WORK_COUNTER    20u /* estimated ns to read one counter of one core */
 #define EVERY_CORE      UINT32_MAX
 
 static const struct telemetry *
@@ -21,7 +22,7 @@ struct counter_place {
 	uint32_t module, counter;
 };
 
-/* Finds counter n of a kind. False if there are fewer. */
+/* Finds counter n of a kind. False: there are fewer. */
 static bool
 counter_find(const struct telemetry *t, enum telemetry_kind kind, uint32_t n,
 	     struct counter_place *place)

@@ -1,13 +1,13 @@
 /*
- * admin_dump.c - lists of keys: stats cachedump, lru_crawler metadump and mgdump. A dump walks
- * the index in slices, as its reader takes them, and holds no item between them. A key that
- * stays resident during the whole dump is listed exactly once (store/introspect.h).
+ * admin_dump.c - lists of keys: stats cachedump, lru_crawler metadump and mgdump. A dump walks the
+ * index in slices, as fast as its reader takes them, and holds no item between two slices. A key
+ * that stays resident during the whole dump is listed exactly once (store/introspect.h).
  */
 #include "admin_internal.h"
 
 #define DUMP_BATCH 16u
-/* memcached has classes 0 to 63, and its tools request no others. The last of these lists all items
- * of class 63 and above. */
+/* memcached has classes 0 to 63, and its tools ask for no others. The last one lists the items of
+ * all classes from 63 on. */
 #define CACHEDUMP_LAST 63u
 
 /* True for a front, which has copies of items and no list of its servers' keys. */
@@ -23,8 +23,8 @@ expiry_unix(const struct serve *sv, const struct item *it)
 	return (int64_t)item_expiry_s(it) - sv->clock.now_s + sv->clock.unix_s;
 }
 
-/* Reads the next items of the walk, no more than the buffer certainly has room for. Returns their
- * number. */
+/* Reads the next items of the walk, as many as the buffer has room for at worst. Returns how
+ * many. */
 static uint32_t
 walk(struct serve *sv, struct stream *st, const struct out_buffer *buffer, uint32_t class,
      const struct item **items)
@@ -79,7 +79,7 @@ cachedump_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 		if (last && store_class_of(sv->store, items[i]) < CACHEDUMP_LAST)
 			continue;
 		st->left--;
-		/* A key that is not text would break the line. */
+		/* A key that is not text would break the line, so it is left out. */
 		if (mc_key_is_text(item_key(items[i])))
 			cachedump_row(sv, buffer, items[i]);
 	}
@@ -96,7 +96,7 @@ execute_cachedump(struct serve *sv, struct op *op)
 		.kind = &cachedump_stream,
 		.at = (uint32_t) class,
 		.left = limit == 0 ? UINT32_MAX : (uint32_t)limit,
-		/* No item is in class 0, and to the store 0 means all classes. */
+		/* No item is in class 0; for the store 0 would mean all classes. */
 		.rows_done = class == 0 || class > CACHEDUMP_LAST,
 	};
 

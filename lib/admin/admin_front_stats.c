@@ -1,6 +1,6 @@
 /*
- * admin_front_stats.c - stats front, stats extstore, and a tier's rows of stats: the rows of
- * this core's backend, one a step; behind those of a front, the keys requested most.
+ * admin_front_stats.c - stats front, stats extstore, and a tier's rows of stats: the rows of this
+ * core's backend, one in each step. After those of a front come the keys requested most.
  */
 #include "admin_internal.h"
 
@@ -8,7 +8,7 @@
 
 static_assert(SERVE_ROW_TEXT_MAX <= ROW_VALUE_MAX, "a text fits a row");
 
-/* Writes the name of a row: "3:keys" of server 3, or "busiest_server" of all. */
+/* Writes the name of a row, such as "3:keys" for server 3, or "busiest_server" for all. */
 static void
 name_of(const struct serve_row *row, char text[ROW_NAME_MAX + 1])
 {

@@ -1,7 +1,7 @@
 /*
- * admin_hotkeys.c - stats hotkeys, and the keys of stats front: those requested most and those
- * with the largest values (observe/hot_keys.h), of all cores. The program's control thread joins
- * the cores' lists once a second; cores only read what it has written.
+ * admin_hotkeys.c - stats hotkeys, and the keys of stats front: the keys of all cores requested
+ * most, and those with the largest values (observe/hot_keys.h). The program's control thread joins
+ * the cores' lists once a second; cores only read its result.
  */
 #include "admin_internal.h"
 #include "stat_names.h"
@@ -9,14 +9,14 @@
 #include <stddef.h>
 
 #define LIST_WORDS (sizeof(struct hot_list) / 8)
-#define WORK_READ  500u /* ns, about: a key that is read */
+#define WORK_READ  500u /* estimated ns to read a key */
 static_assert(sizeof(struct hot_list) % 8 == 0, "copied in words");
 
 struct hotkeys {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t version;
 	_Atomic uint64_t words[LIST_WORDS];
 
-	/* Used by the ticking thread only. */
+	/* Used only by the thread that calls admin_hotkeys_tick_mt(). */
 	struct hot_list list;
 	const struct hot_keys *cores[STORE_CORES_MAX];
 	struct hot_candidate scratch[HOT_CANDIDATES];
@@ -73,7 +73,7 @@ const uint32_t hotkeys_big_count = sizeof hotkeys_big_names / sizeof hotkeys_big
 	memcpy(end, field, sizeof(field));                                                         \
 	PUT_##kind(name, value)
 
-/* Writes the name of a row: "1:rate" of a hot key, "big_1:size" of a large one. */
+/* Writes the name of a row, such as "1:rate" for a hot key, or "big_1:size" for a large one. */
 static char *
 name_begin(char *name, const char *group, uint32_t n)
 {
@@ -102,7 +102,7 @@ big_rows(const struct stream *st, struct out_buffer *buffer, const struct hot_ke
 	BIG_ROWS(PUT)
 }
 
-/* Reads entry n of a list, which begins at an offset of struct hot_list. False if there is none. */
+/* Reads entry n of a list, which is at an offset of struct hot_list. False: there is none. */
 static bool
 hot_key_read(const struct serve *sv, size_t list, uint32_t n, struct hot_key *key)
 {
@@ -113,8 +113,8 @@ hot_key_read(const struct serve *sv, size_t list, uint32_t n, struct hot_key *ke
 	       key->len != 0 && key->len <= MC_KEY_MAX;
 }
 
-/* Writes the rows of one key a step: the hot keys first, numbered by st->row, then the large ones.
- */
+/* Writes the rows of one key in each step: first the hot keys, numbered by st->row, then the large
+ * ones. */
 static bool
 hotkeys_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
@@ -152,8 +152,8 @@ top_key_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 
 /* ---- the command ---- */
 
-/* Refuses lists of keys with -X, and over UDP, where the source may be forged. True if refused; the
- * request is then answered. */
+/* Refuses lists of keys with -X, and over UDP, where the source may be forged. True: refused, and
+ * the request is answered. */
 bool
 hotkeys_refused(struct serve *sv, struct op *op)
 {

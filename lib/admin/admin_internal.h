@@ -2,16 +2,15 @@
  * admin_internal.h - the state of administration, for each core and for all, and its internal
  * interfaces.
  *
- * Private to lib/admin. One file a concern: admin.c the table that the service calls, the
- * commands of one line; admin_stats.c admin_class_stats.c admin_conns.c admin_prefix.c
- * admin_dump.c long replies; admin_front_stats.c rows of a backend; admin_counters.c all other
- * counters; admin_latency.c residence times of requests; admin_hotkeys.c the keys requested
- * most; admin_sources.c the sources with the most connections; admin_slow.c the requests with
- * the longest residence; admin_rows.c parts of rows; admin_sums.c sums over all cores;
- * admin_observe.c events; admin_watch.c watchers.
+ * Private to lib/admin. The files: admin.c the table that the service calls, the commands of one
+ * line; admin_stats.c admin_class_stats.c admin_conns.c admin_prefix.c admin_dump.c long replies;
+ * admin_front_stats.c rows of a backend; admin_counters.c all other counters; admin_latency.c
+ * residence times of requests; admin_hotkeys.c the keys requested most; admin_sources.c the sources
+ * with the most connections; admin_slow.c the requests with the longest residence; admin_rows.c
+ * parts of rows; admin_sums.c sums over all cores; admin_observe.c events; admin_watch.c watchers.
  *
- * Thread: struct admin is its core's, but for its atomics and its ring; struct admin_shared is
- *         set at start, but for its atomics.
+ * Thread: struct admin: its core, except for its atomics and its ring. struct admin_shared is set
+ *         at the start, except for its atomics.
  */
 #ifndef CLOCKOO_ADMIN_INTERNAL_H
 #define CLOCKOO_ADMIN_INTERNAL_H
@@ -28,11 +27,11 @@
 
 #define VERBOSITY_MAX    2u  /* as in memcached */
 #define SNAPSHOTS_A_STEP 64u /* connection slots visited in one step of a stream */
-#define WORK_SNAPSHOT    20u /* ns, about: one such slot */
+#define WORK_SNAPSHOT    20u /* estimated ns to visit such a slot */
 
-/* ---- one connection, as other cores may see it ---- */
+/* ---- connections, for other cores ---- */
 
-/* A connection as its core publishes it; any core may read it. The address is read by
+/* A connection, as its core publishes it for any core. The address must be read by
  * conn_snapshot_read; every other field is independent and relaxed. */
 struct conn_snapshot {
 	_Atomic uint64_t ip[2];    /* address of the peer */
@@ -47,7 +46,7 @@ struct snapshot_peer {
 	struct ip_addr ip;
 	uint16_t port;
 	uint16_t local;   /* number of our address */
-	uint8_t listener; /* number, in stats conns, of the port by which it came */
+	uint8_t listener; /* number that stats conns has for its port */
 };
 
 /* ---- counts by key prefix ---- */
@@ -61,12 +60,12 @@ struct prefix {
 	struct counter counts[PREFIX_COUNTS];
 };
 
-/* Prefixes are added and never removed, so other cores may read those below count, and those that a
- * slot names. */
+/* Prefixes are added and never removed. So other cores may read those below count, and those to
+ * which a slot refers. */
 struct prefixes {
 	_Atomic uint32_t count;
-	/* The value of admin_shared.prefix_clears when the counts were last set to 0. Until both
-	 * are equal the counts are from before a reset. */
+	/* The value of admin_shared.prefix_clears when the counts were last set to 0. While the two
+	 * differ, the counts are from before a reset. */
 	_Atomic uint32_t cleared;
 	_Atomic uint16_t slots[2 * PREFIXES_MAX]; /* index plus 1, by hash; 0: free */
 	struct prefix prefix[PREFIXES_MAX];
@@ -82,25 +81,27 @@ struct class_base {
 
 /* ---- counts by size ---- */
 
-/* Sizes below SIZE_EXACT_MAX in steps of 32 bytes, above it in eighths of powers of two. */
+/* Sizes below SIZE_EXACT_MAX are counted in steps of 32 bytes, larger ones in eighths of powers of
+ * two. */
 #define SIZE_EXACT_MAX (1u << 17)
 #define SIZE_CELLS     (SIZE_EXACT_MAX / 32 + 8 * 15)
 
 /* ---- one core ---- */
 
 struct watcher {
-	_Atomic uint32_t streams; /* enum mc_stream; 0: free. Read by any core: relaxed */
-	/* Fields from here on belong to the core of the watching connection. */
+	/* Enum mc_stream; 0: the place is free. Any core reads it, relaxed. */
+	_Atomic uint32_t streams;
+	/* The fields from here on belong to the core of the watching connection. */
 	struct session *session;
 	struct budget_place place;
-	uint64_t progress_ns; /* when its peer had last read all that was sent */
-	uint64_t skipped;     /* events skipped and not yet reported */
+	uint64_t progress_ns; /* when its peer last had everything that was sent */
+	uint64_t skipped;     /* events that were skipped and not reported yet */
 	uint64_t cursor[STORE_CORES_MAX];
 };
 
 struct admin {
 	bool detail;              /* prefixes are counted */
-	uint32_t streams;         /* enum mc_stream: the streams that some watcher has asked for */
+	uint32_t streams;         /* enum mc_stream: the streams that some watcher wants */
 	uint32_t watching;        /* a bit for each watcher in use */
 	struct watcher *watchers; /* WATCHERS_MAX */
 	struct budget watcher_places;
@@ -121,7 +122,7 @@ struct admin_shared {
 	_Atomic uint64_t crawls;
 
 	/* Written by `stats reset` on any core, read by stats on any core. Relaxed: a reader that
-	 * sees one old and one new base shows the result of a reset a moment earlier or later. */
+	 * sees one old and one new base shows a reset a moment earlier or later. */
 	_Atomic uint64_t serve_base[SERVE_COUNTER_COUNT];
 	_Atomic uint64_t store_base[STORE_COUNTER_COUNT];
 	_Atomic uint64_t stack_base[STACK_COUNTER_COUNT];
@@ -135,7 +136,7 @@ struct admin_shared {
 		_Atomic uint64_t missed, no_buffer, rx_errors, tx_errors, frames_free;
 		_Atomic uint64_t allowances[NIC_ALLOWANCE_COUNT];
 		_Atomic uint32_t link_up;
-	} nic; /* struct admin_nic: each word is independent and relaxed */
+	} nic; /* as struct admin_nic; each word is independent and relaxed */
 
 	struct latency *latency;
 	struct hotkeys *hotkeys;
@@ -160,12 +161,12 @@ extern const struct stream_kind items_stream, slabs_stream, sizes_stream, conns_
 	front_stream, extstore_stream, net_stream, stack_stream, cores_stream, counters_stream,
 	latency_stream, hotkeys_stream, sources_stream, slow_stream, stats_stream, settings_stream;
 
-/* Writes the backend's rows of stats, which follow all others from row first on. */
+/* Writes the backend's rows of stats, which come after all others, from row first on. */
 bool backend_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
 			uint32_t first);
 
-/* Executes `stats detail`. on, off: sets st->rows_done. dump: begins st. False: refused and
- * answered. */
+/* Executes `stats detail`. on, off: sets st->rows_done. dump: begins st. False: the command is
+ * refused, and answered. */
 bool detail_switch(struct serve *sv, struct op *op, struct stream *st);
 
 /* ---- connections (admin_conns.c) ---- */
@@ -173,10 +174,9 @@ bool detail_switch(struct serve *sv, struct op *op, struct stream *st);
 void conn_listed(struct serve *sv, const struct session *ss);
 void conn_unlisted(struct serve *sv, const struct session *ss);
 void conn_is_active(struct serve *sv, const struct session *ss);
-/* Returns the session's number in `stats conns` and for watchers; 0: it has none. */
+/* Returns the number of the session in `stats conns` and for watchers; 0: it has none. */
 uint32_t session_number(const struct serve *sv, const struct session *ss);
-/* Reads the peer of a connection. False: the slot has none, or was taken by another one meanwhile.
- */
+/* Reads the peer of a connection. False: the slot has none, or has got another one meanwhile. */
 bool conn_snapshot_read(const struct conn_snapshot *snapshot, struct snapshot_peer *peer);
 
 /* ---- events (admin_observe.c) ---- */
@@ -186,25 +186,25 @@ enum event_kind { EVENT_GET, EVENT_STORE, EVENT_EVICTION, EVENT_DELETED, EVENT_C
 bool observes(const struct serve *sv, enum mc_stream stream);
 void observed_request(struct serve *sv, const struct op *op);
 void observed_get(struct serve *sv, const struct op *op, const struct item *it);
-/* Records a lookup. memcached looks the key up for nearly every command, and its watchers see that.
- */
+/* Records a lookup. memcached looks the key up for nearly every command, and shows watchers
+ * that. */
 void observed_lookup(struct serve *sv, const struct op *op, const struct item *it);
 void observed_write(struct serve *sv, const struct op *op, uint64_t hash);
 void observed_store(struct serve *sv, const struct op *op, enum store_result r,
 		    const struct item *it);
 void observed_delete(struct serve *sv, const struct op *op, const struct item *it);
 void observed_conn(struct serve *sv, const struct session *ss, bool opened);
-/* Records an eviction. This is a store_evicted_fn; arg is the service. */
+/* Records an eviction; a store_evicted_fn, whose arg is the service. */
 void observed_eviction(void *arg, const struct item *it);
 void prefix_count(struct serve *sv, struct view key, enum prefix_count which);
-/* Sets this core's counts to 0 if there was a reset since the last call. */
+/* Sets this core's counts to 0, if there was a reset since the last call. */
 void prefixes_clear(struct serve *sv);
 
 /* ---- watchers (admin_watch.c) ---- */
 
 void watchers_turn(struct serve *sv);
 void watcher_remove(struct serve *sv, struct session *ss);
-/* Makes this core see that a watcher was added or removed on some core. */
+/* Makes this core notice that a watcher was added or removed on some core. */
 void streams_refresh(struct serve *sv);
 uint32_t watchers_count(const struct serve_shared *sh);
 
@@ -232,15 +232,15 @@ names_keys(const struct stream_kind *kind)
 {
 	return kind == &hotkeys_stream || kind == &slow_stream;
 }
-/* Writes the next row of the keys requested most, numbered by st->sub. False after the last, and
- * with -X. */
+/* Writes the next row of the keys requested most, numbered by st->sub. False: there are no more, or
+ * -X hides them. */
 bool top_key_step(struct serve *sv, struct stream *st, struct out_buffer *buffer);
-/* True if a command that lists keys is refused; it is then answered. */
+/* True if a command that lists keys is refused; then it is answered. */
 bool hotkeys_refused(struct serve *sv, struct op *op);
 
 /* ---- sums over all cores (admin_sums.c) ---- */
 
-/* Lengths of busy turns, us; 0 where there was none. */
+/* Lengths of busy turns in us; 0: there were none. */
 struct turn_figures {
 	uint64_t p50, p99, p9999, longest;
 };

@@ -1,13 +1,13 @@
 /*
  * admin_latency.c - stats latency: percentiles of the residence times of requests
- * (serve/residence.h), over all cores, since start and for the last minute. The program's
- * control thread computes them once a second; cores only read what it has written.
+ * (observe/residence.h), over all cores, since the start and for the last minute. The program's
+ * control thread computes them once a second; cores only read its result.
  */
 #include "admin_internal.h"
 #include "stat_names.h"
 
 #define SNAPSHOT_NS 10000000000ull
-#define SNAPSHOTS   7u /* so the oldest is 60 to 70 s old */
+#define SNAPSHOTS   7u /* so that the oldest one is 60 to 70 s old */
 
 #define LATENCY_FIGURES(X)                                                                         \
 	X(P50, "p50_us", 500000)                                                                   \
@@ -32,7 +32,7 @@ struct latency {
 		_Atomic uint64_t count, ns[FIGURE_COUNT];
 	} figures[RESIDENCE_ROWS][SPAN_COUNT];
 
-	/* Used by the ticking thread only. */
+	/* Used only by the thread that calls admin_latency_tick_mt(). */
 	uint64_t snapshot_ns; /* time of the last snapshot */
 	uint32_t snapshots;   /* snapshots taken so far */
 	struct latency_cells now, past[SNAPSHOTS];
@@ -83,7 +83,7 @@ longest_ns(const struct serve_shared *sh, uint32_t row)
 	return longest;
 }
 
-/* Publishes the figures of the counts since `before`; NULL: since start. */
+/* Publishes figures of the counts since `before`; NULL: since the start. */
 static void
 figures_compute(struct latency *l, uint32_t row, enum latency_span span, const uint64_t *before,
 		uint64_t max_ns)
@@ -107,8 +107,8 @@ figures_compute(struct latency *l, uint32_t row, enum latency_span span, const u
 	}
 }
 
-/* Returns the counts from which the last minute begins: NULL, the start, in a process's first
- * minute. */
+/* Returns the counts with which the last minute began. NULL, which means the start, in the first
+ * minute of a process. */
 static const struct latency_cells *
 minute_ago(const struct latency *l)
 {

@@ -1,6 +1,6 @@
 /*
  * admin_observe.c - events of this core, written into its ring while a watcher wants their stream.
- * The reader makes lines of them (admin_watch.c).
+ * The core that reads them makes lines of them (admin_watch.c).
  */
 #include "admin_internal.h"
 
@@ -13,7 +13,8 @@ observes(const struct serve *sv, enum mc_stream stream)
 static void
 event_log(struct serve *sv, struct event *e, struct view text)
 {
-	/* Relaxed: the number orders events for people; each ring is in order by itself. */
+	/* Relaxed: the number only orders events for readers of the log. Each ring is in order by
+	 * itself. */
 	e->gid = atomic_fetch_add_explicit(&sv->shared->admin->gid, 1, memory_order_relaxed) + 1;
 	e->at_us = (uint64_t)sv->clock.unix_ns / 1000;
 	e->text_len = (uint16_t)(text.len < EVENT_TEXT_MAX ? text.len : EVENT_TEXT_MAX);
@@ -87,7 +88,7 @@ result_name(enum store_result r)
 	}
 }
 
-/* Names as in memcached's log: of the operation, not of the command that requested it. */
+/* Names of operations, as in memcached's log; not of the commands that requested them. */
 static const char *const mode_names[] = {
 	[STORE_SET] = "set",       [STORE_ADD] = "add",         [STORE_REPLACE] = "replace",
 	[STORE_APPEND] = "append", [STORE_PREPEND] = "prepend", [STORE_CAS] = "cas",
@@ -99,7 +100,7 @@ observed_store(struct serve *sv, const struct op *op, enum store_result r, const
 	struct event e;
 	uint32_t expiry_s;
 
-	/* Counters and md have no body from the client. */
+	/* Counters and md have no body that came from the client. */
 	if (sv->admin->detail && (op->req.flags & MC_HAS_BODY) != 0)
 		prefix_count(sv, op->req.key, PREFIX_SET);
 	if (!observes(sv, MC_STREAM_MUTATIONS))
@@ -169,7 +170,7 @@ observed_conn(struct serve *sv, const struct session *ss, bool opened)
 	event_log(sv, &e, (struct view){NULL, 0});
 }
 
-/* Records the command line as received; of a retrieval, the part up to its first key. */
+/* Records the command line as received; for a retrieval, the part up to the first key. */
 void
 observed_request(struct serve *sv, const struct op *op)
 {

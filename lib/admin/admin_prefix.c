@@ -1,12 +1,12 @@
 /*
- * admin_prefix.c - stats detail: counts by key prefix, the part of a key before the delimiter. Each
- * core counts in its own table, which only grows, so that others may read it; `dump` adds them up.
- * A prefix that finds no room is not counted, as in memcached.
+ * admin_prefix.c - stats detail: counts by key prefix, which is the part of a key before the
+ * delimiter. Each core counts in its own table, which only grows, so that others may read it;
+ * `dump` adds the tables up. As in memcached, a prefix for which there is no room is not counted.
  */
 #include "admin_internal.h"
 
 #define SLOTS           (2 * PREFIXES_MAX)
-#define WORK_PREFIX     80u /* ns, about: one looked for on one core */
+#define WORK_PREFIX     80u /* estimated ns to find a prefix on one core */
 #define PREFIX_LINE_MAX (MC_KEY_MAX + 4 * (MC_U64_DIGITS_MAX + 6) + 8)
 
 static struct view
@@ -21,8 +21,8 @@ prefix_is(const struct prefix *p, struct view prefix, uint64_t hash)
 	return p->hash == hash && view_equal(prefix_view(p), prefix);
 }
 
-/* Finds a prefix in the table of any core. NULL if it is absent; *slot is then the free slot where
- * it belongs. */
+/* Finds a prefix in the table of any core. NULL: it is not there; *slot is then the free slot for
+ * it. */
 static struct prefix *
 prefix_find(struct prefixes *table, struct view prefix, uint64_t hash, uint32_t *slot)
 {
@@ -30,7 +30,7 @@ prefix_find(struct prefixes *table, struct view prefix, uint64_t hash, uint32_t 
 
 	/* Half of the slots are always free, so the search ends. */
 	for (*slot = (uint32_t)hash % SLOTS;; *slot = (*slot + 1) % SLOTS) {
-		/* Acquire: pairs with the release in prefix_make; the name comes with its slot. */
+		/* Acquire: pairs with the release in prefix_make, so the name is complete. */
 		i = atomic_load_explicit(&table->slots[*slot], memory_order_acquire);
 		if (i == 0)
 			return NULL;
@@ -39,7 +39,7 @@ prefix_find(struct prefixes *table, struct view prefix, uint64_t hash, uint32_t 
 	}
 }
 
-/* Adds a prefix to this core's table. NULL if the table is full. */
+/* Adds a prefix to this core's table. NULL: the table is full. */
 static struct prefix *
 prefix_make(struct prefixes *table, struct view prefix, uint64_t hash, uint32_t slot)
 {
@@ -57,7 +57,8 @@ prefix_make(struct prefixes *table, struct view prefix, uint64_t hash, uint32_t 
 	return p;
 }
 
-/* The hash is the store's: its seed is secret, so no client can fill the neighbours of one slot. */
+/* The hash is the store's, whose seed is secret, so that no client can fill the slots around
+ * one. */
 void
 prefix_count(struct serve *sv, struct view key, enum prefix_count which)
 {
@@ -78,11 +79,11 @@ prefix_count(struct serve *sv, struct view key, enum prefix_count which)
 		counter_add(&p->counts[which], 1);
 }
 
-/* True if the counts of this table were cleared after the last reset. */
+/* True if the counts of this table have been cleared since the last reset. */
 static bool
 prefixes_are_cleared(const struct serve_shared *sh, const struct prefixes *table)
 {
-	/* Acquire: pairs with the release in prefixes_clear; the counts are those after it. */
+	/* Acquire: pairs with the release in prefixes_clear, so the counts are from after it. */
 	return atomic_load_explicit(&table->cleared, memory_order_acquire) ==
 	       atomic_load_explicit(&sh->admin->prefix_clears, memory_order_relaxed);
 }
@@ -107,7 +108,7 @@ prefixes_clear(struct serve *sv)
 
 /* ---- stats detail dump ---- */
 
-/* Returns prefix i of a core, NULL if there are fewer. */
+/* Returns prefix i of a core; NULL: there are fewer. */
 static const struct prefix *
 prefix_at(const struct serve *sv, uint32_t i)
 {
@@ -118,7 +119,7 @@ prefix_at(const struct serve *sv, uint32_t i)
 	return &sv->admin->prefixes->prefix[i];
 }
 
-/* Returns the counts of this prefix on a core, NULL if that core has none. */
+/* Returns a core's counts of this prefix; NULL: it has none. */
 static const struct prefix *
 prefix_on(const struct serve_shared *sh, uint32_t core, const struct prefix *p)
 {
@@ -129,7 +130,7 @@ prefix_on(const struct serve_shared *sh, uint32_t core, const struct prefix *p)
 	return prefix_find(sh->serves[core]->admin->prefixes, prefix_view(p), p->hash, &slot);
 }
 
-/* True if a lower-numbered core has the prefix too, so its row has been written. */
+/* True if a core with a lower number has the prefix, too, so that its row is already written. */
 static bool
 prefix_shown(const struct serve_shared *sh, struct stream *st, const struct prefix *p)
 {
@@ -171,7 +172,8 @@ prefix_row(const struct serve_shared *sh, struct stream *st, struct out_buffer *
 		const struct prefix *p = prefix_on(sh, i, of);
 
 		st->work += WORK_PREFIX;
-		/* A core clears its counts in its next turn. They count as 0 from the reset on. */
+		/* A core clears its counts in the turn after a reset. Until then they count as
+		 * 0. */
 		if (p != NULL && !prefixes_are_cleared(sh, sh->serves[i]->admin->prefixes))
 			continue;
 		for (uint32_t k = 0; p != NULL && k < PREFIX_COUNTS; k++)
@@ -181,7 +183,7 @@ prefix_row(const struct serve_shared *sh, struct stream *st, struct out_buffer *
 		all += sum[k];
 	if (all == 0) /* cleared, and not used since */
 		return;
-	/* A binary key may contain any byte, which would break the line. */
+	/* A binary key may have any bytes, which would break the line. */
 	if (prefix.len != 0 && !mc_key_is_text(prefix))
 		return;
 	prefix_line(&line, prefix, sum);
@@ -191,12 +193,13 @@ prefix_row(const struct serve_shared *sh, struct stream *st, struct out_buffer *
 		buffer->at = mc_put_line_end(buffer->at);
 		return;
 	}
-	/* memcached puts all lines into one packet. One packet for each line needs less room. */
+	/* memcached puts all lines into one packet. Here each line is a packet, which needs less
+	 * room. */
 	buffer->at = mc_put_bin_stat(buffer->at, st->echo, name, text);
 }
 
-/* Visits one prefix a step, with or without a row to show. st->at is the core, st->row the prefix.
- */
+/* Visits one prefix in each step, whether or not there is a row to show. st->at: the core; st->row:
+ * the prefix. */
 static bool
 prefixes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
@@ -228,7 +231,7 @@ detail_switch(struct serve *sv, struct op *op, struct stream *st)
 	}
 	if (op->req.admin.option == MC_OPTION_DUMP)
 		return true;
-	/* The other cores see the change in their next turn. */
+	/* Other cores notice the change in their next turn. */
 	sv->admin->detail = op->req.admin.option == MC_OPTION_ON;
 	sv->observed = sv->admin->detail || sv->admin->streams != 0;
 	atomic_store_explicit(&sv->shared->detail, sv->admin->detail, memory_order_relaxed);

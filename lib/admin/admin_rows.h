@@ -4,8 +4,8 @@
  * Private to lib/admin.
  *
  * Thread: core-local.
- * Bounds: ROW_MAX bytes of a row of numbers, DUMP_ROW_MAX of a key with its metadata. The caller
- *         has checked that they fit.
+ * Bounds: a row of numbers has ROW_MAX bytes at most, a key with its metadata DUMP_ROW_MAX. The
+ *         caller has checked that there is room.
  */
 #ifndef CLOCKOO_ADMIN_ROWS_H
 #define CLOCKOO_ADMIN_ROWS_H
@@ -16,7 +16,7 @@
 #define ROW_VALUE_MAX 160u
 #define ROW_MAX       (MC_BIN_HEAD_BYTES + 5u + ROW_NAME_MAX + 1u + ROW_VALUE_MAX + 2u)
 #define DUMP_ROW_MAX  MC_ITEM_INFO_LINE_MAX
-#define ROW_KEY_BYTES (3 * MC_KEY_MAX) /* key of a row, beside ROW_MAX */
+#define ROW_KEY_BYTES (3 * MC_KEY_MAX) /* most bytes of a row's key, in addition to ROW_MAX */
 
 static inline void
 out_put_view(struct out_buffer *buffer, struct view v)
@@ -57,14 +57,15 @@ void row_number(struct out_buffer *buffer, const struct stream *st, const char *
 void row_thousandths(struct out_buffer *buffer, const struct stream *st, const char *name,
 		     uint64_t n);
 
-/* Writes a row whose value is a key of any bytes, escaped as for watchers. The buffer has ROW_MAX +
- * ROW_KEY_BYTES. */
+/* Writes a row whose value is a key of any bytes, escaped as for watchers. The buffer needs ROW_MAX
+ * + ROW_KEY_BYTES. */
 void row_key(struct out_buffer *buffer, const struct stream *st, const char *name, struct view key);
-/* Writes "top_key_1 0.124 user%3A17": number, share of all requests, key. The same room. */
+/* Writes "top_key_1 0.124 user%3A17": number, share of all requests, key. The buffer needs as much
+ * room. */
 void row_top_key(struct out_buffer *buffer, const struct stream *st, uint32_t n,
 		 uint32_t share_milli, struct view key);
 
-/* True if row *n is due and fits. Steps *n, and *at if it is due. */
+/* True if row *n must be written now, and fits. Increments *n, and in that case *at. */
 static inline bool
 row_due(const struct out_buffer *buffer, uint32_t *at, uint32_t *n)
 {

@@ -1,7 +1,7 @@
 /*
- * admin_slow.c - stats slow: the requests of all cores with the longest residence, and the
- * reason (serve/slow_log.h). The program's control thread joins the cores' lists once a second;
- * cores only read what it has written.
+ * admin_slow.c - stats slow: the requests of all cores that were resident longest, with the reason
+ * (observe/slow_log.h). The program's control thread joins the cores' lists once a second; cores
+ * only read its result.
  */
 #include "admin_internal.h"
 #include "stat_names.h"
@@ -11,15 +11,16 @@
 #include <ctype.h>
 #include <stddef.h>
 
-#define LIST_WORDS   (sizeof(struct slow_list) / 8)
-#define SLOW_ROW_MAX (MC_BIN_HEAD_BYTES + 5u + 16u + 1u + 64u + 2u) /* of all but the key */
-#define WORK_READ    500u /* ns, about: an entry that is read */
+#define LIST_WORDS (sizeof(struct slow_list) / 8)
+/* Most bytes of a row without the key. */
+#define SLOW_ROW_MAX (MC_BIN_HEAD_BYTES + 5u + 16u + 1u + 64u + 2u)
+#define WORK_READ    500u /* estimated ns to read an entry */
 
 struct slow {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t version;
 	_Atomic uint64_t words[LIST_WORDS];
 
-	/* Used by the ticking thread only. */
+	/* Used only by the thread that calls admin_slow_tick_mt(). */
 	struct slow_list list;
 };
 
@@ -72,7 +73,7 @@ put_word(struct out_buffer *buffer, const struct stream *st, const char *name, c
 	row_text(buffer, st, name, (struct view){(const uint8_t *)word, (uint32_t)strlen(word)});
 }
 
-/* Writes the stage in small letters, as --live and the journal do; "-" if it was not timed. */
+/* Writes the stage in small letters, as --live and the journal do; "-": the turn was not timed. */
 static void
 put_stage(struct out_buffer *buffer, const struct stream *st, const char *name, uint8_t stage)
 {
@@ -85,7 +86,7 @@ put_stage(struct out_buffer *buffer, const struct stream *st, const char *name, 
 	put_word(buffer, st, name, word);
 }
 
-/* Writes the peer as "10.99.0.2:4711" or "[2001:db8::1]:4711"; "-" for all peers of a turn. */
+/* Writes the peer, such as "10.99.0.2:4711" or "[2001:db8::1]:4711"; "-": the entry is a turn's. */
 static void
 put_peer(struct out_buffer *buffer, const struct stream *st, const char *name,
 	 const struct slow_request *r)
@@ -131,7 +132,7 @@ slow_rows(const struct stream *st, struct out_buffer *buffer, const struct slow_
 	SLOW_ROWS(PUT)
 }
 
-/* Writes the rows of one request a step. */
+/* Writes the rows of one request in each step. */
 static bool
 slow_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {

@@ -1,15 +1,15 @@
 /*
- * admin_snapshot.c - all replies of stats at once, for a thread that is no core: the same steps
- * that answer a client, on a service in which only the fields that all cores share are set.
+ * admin_snapshot.c - all replies of stats at once, for a thread that is no core. It runs the steps
+ * that answer a client, on a struct serve in which only the fields that all cores share are set.
  */
 #include "admin_internal.h"
 
 #include "serve/serve_rows.h"
 
-#define STEPS_MAX 1000000u /* of one reply: none is near it */
+#define STEPS_MAX 1000000u /* most steps of one reply; none needs nearly as many */
 
 struct admin_snapshot {
-	struct serve view; /* shared, clock, backend */
+	struct serve view; /* with shared, clock and backend only */
 };
 
 static const struct {
@@ -43,7 +43,7 @@ admin_snapshot_create(struct region *region, struct serve_shared *shared,
 	return s;
 }
 
-/* Writes the rows of reply n, whole ones only. False if no further row fits. */
+/* Writes whole rows of reply n. False: the next row does not fit. */
 static bool
 reply_write(struct admin_snapshot *s, uint32_t n, struct out_buffer *to)
 {

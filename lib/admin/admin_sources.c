@@ -1,12 +1,13 @@
 /*
  * admin_sources.c - stats sources: the sources with the most connections. The program's control
- * thread walks the cores' snapshots of connections, a part of them a second, and joins those of
- * one source; cores only read what it has written.
+ * thread walks the cores' snapshots of connections, a part of them each second, and adds up those
+ * of one source. Cores only read its result.
  *
- * A source is an IPv4 address, the /64 of an IPv6 one, or one of the link, as for
- * --conns-per-source. With more sources than cells the rarest of a set gives its cell and its count
- * away (Metwally, Agrawal and El Abbadi, "Efficient computation of frequent and top-k elements in
- * data streams", 2005): a count is then at most `error` too high.
+ * As for --conns-per-source, a source is an IPv4 address, the /64 of an IPv6 address, or a
+ * link-local address. If there are more sources than cells, the one of a set with the lowest count
+ * loses its cell to a new one, which inherits the count (Metwally, Agrawal and El Abbadi,
+ * "Efficient computation of frequent and top-k elements in data streams", 2005): a count is then at
+ * most `error` too high.
  */
 #include "admin_internal.h"
 #include "stat_names.h"
@@ -18,14 +19,14 @@
 #define SOURCE_SETS    128u
 #define SOURCE_WAYS    8u
 #define SOURCES_LISTED 10u
-#define SLOTS_A_TICK   65536u /* slots visited a tick, about a millisecond */
-#define WORK_READ      100u   /* ns, about: a source that is read */
+#define SLOTS_A_TICK   65536u /* slots visited by a call, which takes about a millisecond */
+#define WORK_READ      100u   /* estimated ns to read a source */
 
 struct source {
 	struct ip_addr ip;
-	uint32_t conns; /* 0: free */
+	uint32_t conns; /* 0: the cell is free */
 	uint32_t error;
-	uint32_t active_s; /* second in which one of them was last active */
+	uint32_t active_s; /* second in which one of its connections was last active */
 	uint32_t prefix_len;
 };
 #define SOURCE_WORDS (sizeof(struct source) / 8)
@@ -36,7 +37,7 @@ struct sources {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t version;
 	_Atomic uint64_t words[LIST_WORDS];
 
-	/* Used by the ticking thread only. */
+	/* Used only by the thread that calls admin_sources_tick_mt(). */
 	uint32_t core, slot; /* position of the walk */
 	struct source cells[SOURCE_SETS][SOURCE_WAYS];
 	struct source list[SOURCES_LISTED];
@@ -57,8 +58,8 @@ sources_create(struct region *region, struct serve_shared *shared)
 
 /* ---- the walk ---- */
 
-/* True for an address of fe80::/10. A host on the link has few of them, and no other host has any.
- */
+/* True for an address in fe80::/10. A host on the link has few such addresses, and other hosts have
+ * none. */
 static bool
 is_of_the_link(const struct ip_addr *ip)
 {
@@ -96,7 +97,7 @@ source_add(struct sources *all, const struct ip_addr *ip, uint32_t active_s)
 	*to = (struct source){s.ip, to->conns + 1, to->conns, active_s, s.prefix_len};
 }
 
-/* Orders the list. Equal counts are ordered too, so that the list does not flicker. */
+/* Orders the list. Equal counts have an order, too, so that the list does not flicker. */
 static bool
 stands_before(const struct source *a, const struct source *b)
 {
@@ -197,7 +198,7 @@ source_rows(const struct stream *st, struct out_buffer *buffer, const struct sou
 	SOURCE_ROWS(PUT)
 }
 
-/* Writes the rows of one source a step. */
+/* Writes the rows of one source in each step. */
 static bool
 sources_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {

@@ -1,20 +1,20 @@
 /*
- * admin_stats.c - stats and stats settings, summed over all cores. Every name of memcached's is
- * there; those of mechanisms that do not exist here count nothing (STATS.md). A new row goes
- * before lru_bumps_dropped, after which only a second tier's rows follow. stats stays below
- * STATS_BYTES_MAX.
+ * admin_stats.c - stats and stats settings, summed over all cores. All names of memcached are
+ * there; those of mechanisms that do not exist here count nothing (STATS.md). A new row goes before
+ * lru_bumps_dropped, after which only a second tier's rows follow. The reply to stats must stay
+ * shorter than STATS_BYTES_MAX.
  */
 #include "admin_internal.h"
 #include "base/time_units.h"
 #include "stat_names.h"
 
-/* Inputs of the rows, read once for each buffer. */
+/* The values from which rows are made, read once for each buffer. */
 struct stats_view {
 	const struct serve *sv;
 	const struct serve_shared *sh;
 	struct store_usage store;
 	struct stack_usage stack;
-	struct turn_figures turns; /* read with the first of their rows in a step */
+	struct turn_figures turns; /* read when the first of their rows in a step is made */
 	bool turns_read;
 };
 
@@ -46,7 +46,8 @@ power_of(uint64_t n)
 	return n == 0 ? 0 : 63u - (uint32_t)__builtin_clzll(n);
 }
 
-/* Returns all memory that was set aside, plus the program: what memory_resident should be. */
+/* Returns all memory that was set aside, and the program's own. memory_resident should be as
+ * much. */
 static uint64_t
 memory_sum(const struct stats_view *v)
 {
@@ -73,8 +74,8 @@ row_seconds(struct out_buffer *buffer, const struct stream *st, const char *name
 #define TURNS(which) shared_turn_sum(v.sh, which)
 #define WORD(word)   atomic_load_explicit(&v.sh->word, memory_order_relaxed)
 
-/* Returns the uptime. The store's clock may be older than the process, as it continues that of the
- * one before it. */
+/* Returns the uptime. The store's clock may be older than the process, since it continues that of
+ * the previous one. */
 static uint64_t
 up_s(const struct serve *sv)
 {
@@ -99,17 +100,17 @@ certs_age_s(const struct serve *sv)
 	const uint64_t read_ns =
 		atomic_load_explicit(&sv->shared->certs_read_ns, memory_order_relaxed);
 
-	/* The control thread's clock may be a turn ahead of this core's. */
+	/* The control thread's clock may be ahead of this core's by a turn. */
 	return sv->clock.now_ns > read_ns ? (sv->clock.now_ns - read_ns) / NS_PER_S : 0;
 }
 
-/* Shows 0 on a front. Its items are copies: when one expires a server is asked, so nothing is
- * missed yet. */
+/* Shows 0 on a front. Its items are copies: when one expires, a server is asked, so that is no
+ * miss. */
 #define OWN(number) (sv->rows.mode >= BACKEND_WRITES ? 0 : (number))
 
-/* The rows of stats, in memcached's order, which some people read by eye: X(kind, name, value).
- * UNSUPPORTED and NONE are names that tools expect, for mechanisms that do not exist here; TLS is a
- * number that is shown with -Z. */
+/* The rows of stats, in memcached's order, since some people read them by eye: X(kind, name,
+ * value). UNSUPPORTED and NONE: tools expect the name, but the mechanism does not exist here. TLS:
+ * a number that is shown with -Z. */
 #define STATS_ROWS(X)                                                                              \
 	X(NUMBER, "pid", v.sh->info.pid)                                                           \
 	X(NUMBER, "uptime", up_s(sv))                                                              \
@@ -236,7 +237,7 @@ certs_age_s(const struct serve *sv)
 
 static const char *const tls_versions[] = {"tlsv1.0", "tlsv1.1", "tlsv1.2", "tlsv1.3"};
 
-/* The longest TLS record (RFC 8446 section 5.1), which is memcached's default, too. */
+/* The longest TLS record (RFC 8446 section 5.1), which is also memcached's default. */
 #define SSL_WBUF_BYTES 16384u
 
 #define SETTINGS_ROWS(X)                                                                           \
@@ -291,7 +292,7 @@ static const char *const tls_versions[] = {"tlsv1.0", "tlsv1.1", "tlsv1.2", "tls
 	X(TEXT, "proxy_enabled", "no")                                                             \
 	X(NUMBER, "client_flags_size", sizeof(uint32_t))
 
-/* Returns an operator's text, cut to fit a row. */
+/* Returns a text of the operator, cut to fit a row. */
 static struct view
 row_view(const char *text)
 {
@@ -357,14 +358,14 @@ const uint32_t settings_name_count = sizeof settings_names / sizeof settings_nam
 const struct stream_kind stats_stream = {stats_step, ROW_MAX, MC_END};
 const struct stream_kind settings_stream = {settings_step, ROW_MAX, MC_END};
 
-/* Sets the counters to zero in one step, which writes no row. */
+/* Sets the counters to zero in one step that writes no row. */
 static bool
 reset_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	(void)buffer;
 	st->work += WORK_RESET * sv->shared->cores;
 	shared_reset(sv->shared);
-	/* Requests that follow the reset in this turn are counted. */
+	/* Requests of this turn that come after the reset are counted. */
 	prefixes_clear(sv);
 	if (sv->rows.reset != NULL)
 		sv->rows.reset(sv->rows.arg);
@@ -414,8 +415,8 @@ stream_of(uint8_t verb)
 	}
 }
 
-/* Begins a reply of many rows. Over UDP, counts by size and the lists of a fleet are refused: they
- * are too much work for one datagram. */
+/* Begins a reply of many rows. Over UDP, counts by size and the lists of a fleet are refused, since
+ * they are too much work for one datagram. */
 static enum exec_status
 stats_start(struct serve *sv, struct op *op, const struct stream *st)
 {
@@ -438,8 +439,8 @@ execute_stats(struct serve *sv, struct op *op)
 	return stats_start(sv, op, &st);
 }
 
-/* Answers with one packet a row and an empty one at the end. Where text has a line of its own
- * instead of rows, the reply is the empty packet alone. */
+/* Answers in the binary protocol: a packet for each row, and an empty one at the end. If the answer
+ * in text is a line of its own instead of rows, only the empty packet is sent. */
 enum exec_status
 execute_bin_stat(struct serve *sv, struct op *op)
 {

@@ -1,6 +1,6 @@
 /*
- * admin_sums.c - sums over all cores, as `stats` shows them, and their reset. Counters never go
- * back, since telemetry reads them: a reset remembers their values.
+ * admin_sums.c - sums over all cores, as `stats` shows them, and their reset. Counters never
+ * decrease, since telemetry reads them: a reset notes their values, which are then subtracted.
  */
 #include "admin_internal.h"
 

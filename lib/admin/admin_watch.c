@@ -1,7 +1,7 @@
 /*
  * admin_watch.c - watch: the core of a watcher's connection reads the rings of all cores, oldest
- * event first, WATCH_EVENTS_A_TURN in a turn, and writes lines as they fit. A watcher that is
- * too slow gets a line with the number of events it missed; no core waits. A core has
+ * event first, at most WATCH_EVENTS_A_TURN in a turn, and writes lines as they fit. A watcher that
+ * is too slow gets a line with the number of events that it missed; no core waits. A core has
  * WATCHERS_MAX places (BUDGET.md).
  */
 #include "admin_internal.h"
@@ -16,7 +16,7 @@ static_assert(WATCHERS_MAX < 32, "a bit each");
 	(MC_STREAM_FETCHERS | MC_STREAM_MUTATIONS | MC_STREAM_EVICTIONS | MC_STREAM_CONNEVENTS |   \
 	 MC_STREAM_DELETIONS | MC_STREAM_RAWCMDS)
 
-/* Marks a slot as used: a watcher of streams without events has none of the bits above. */
+/* Marks a place as used, since a watcher of streams without events has none of the bits above. */
 #define STREAM_SLOT_USED (1u << 31)
 
 /* ---- lines ---- */
@@ -34,7 +34,7 @@ put_field(struct out_buffer *buffer, const char *name, int64_t value)
 	out_put_signed(buffer, value);
 }
 
-/* Fields of the lines about items. Their order is fixed, and each kind of line has some of them. */
+/* Fields of the lines about items. Their order is fixed; each kind of line has some of them. */
 enum item_field { FIELD_COMMAND = 1, FIELD_TTL = 2, FIELD_IDLE = 4, FIELD_CONN = 8 };
 
 static const struct item_line {
@@ -137,9 +137,9 @@ watchers_count(const struct serve_shared *sh)
 	return n;
 }
 
-/* Sums the streams of all watchers. Two watchers that come and go at once may leave too many
- * streams here until the next change: that costs events without a reader. Too few cannot stay,
- * since each watcher adds its own in every turn (watchers_turn). */
+/* Sums the streams of all watchers. If two watchers come and go at the same time, there may be too
+ * many streams until the next change, which only costs events without a reader. Too few cannot
+ * stay, since each watcher adds its own in every turn (watchers_turn). */
 static void
 streams_sum(struct serve_shared *sh)
 {
@@ -151,10 +151,10 @@ streams_sum(struct serve_shared *sh)
 	atomic_store_explicit(&sh->admin->streams, all & STREAMS_KNOWN, memory_order_relaxed);
 }
 
-/* Returns the watcher that yields its place to one of another source, NULL if none does: the one
- * without progress for longest among those whose source has more than its part, else among those
- * that have not read for WATCH_STALLED_NS. A connection that was read in this turn stays, since its
- * operations may not be complete. */
+/* Returns the watcher that yields its place to one of another source; NULL: none does. Of those
+ * whose source has more than its part, it is the one without progress for longest; if there are
+ * none, one that has read nothing for WATCH_STALLED_NS. A connection that was read in this turn
+ * stays, since its operations may not be complete. */
 static struct watcher *
 watcher_loser(const struct serve *sv, const struct budget_place *to)
 {
@@ -177,7 +177,8 @@ watcher_loser(const struct serve *sv, const struct budget_place *to)
 	return loser;
 }
 
-/* True if a place is free, or another watcher yielded one to this one, which has joined. */
+/* True if a place is free, or another watcher has yielded its place to this one, which has
+ * joined. */
 static bool
 watcher_place_free(struct serve *sv, const struct budget_place *to)
 {
@@ -250,7 +251,7 @@ watcher_remove(struct serve *sv, struct session *ss)
 	}
 }
 
-/* Finds the core whose next event is the oldest. False if none has an event. */
+/* Finds the core whose next event is the oldest. False: none has an event. */
 static bool
 oldest_ring(const struct serve_shared *sh, struct watcher *w, uint32_t *core)
 {
@@ -331,7 +332,7 @@ watchers_turn(struct serve *sv)
 	}
 }
 
-/* Makes this core see that a watcher was added or removed on some core. */
+/* Makes this core notice that a watcher was added or removed on some core. */
 void
 streams_refresh(struct serve *sv)
 {
@@ -360,7 +361,7 @@ execute_watch(struct serve *sv, struct op *op)
 		ss->sched = SCHED_WATCHER;
 		atomic_store_explicit(&sv->admin->snapshots[ss - sv->sessions].watching, 1,
 				      memory_order_relaxed);
-		streams_refresh(sv); /* requests after this one on this core are already visible */
+		streams_refresh(sv); /* so that later requests on this core are visible */
 		sv->observed = true;
 		reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
 	}

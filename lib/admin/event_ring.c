@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Faults for tests, which must see a broken ring caught: a reader that does not check the number a
- * second time, and one that pauses in the middle of an event. */
+/* Faults for tests, which must notice that a ring is broken: a reader that does not check the
+ * number a second time, and one that pauses in the middle of an event. */
 #ifndef EVENT_RING_MUTANT
 #define EVENT_RING_MUTANT 0
 #endif
@@ -38,12 +38,12 @@ event_put(struct event_ring *ring, const struct event *e)
 	ensure(e->text_len <= EVENT_TEXT_MAX);
 	memcpy(words, e, HEAD_BYTES + e->text_len);
 	atomic_store_explicit(&slot->number, 0, memory_order_relaxed);
-	/* Pairs with the acquire fence in slot_copy: a reader of any of these words sees the 0, or
-	 * what comes after it. */
+	/* Release: pairs with the acquire fence in slot_copy. A reader that sees any of these words
+	 * sees the 0, or what was written after it. */
 	atomic_thread_fence(memory_order_release);
 	for (uint32_t i = 0; i < words_of(e->text_len); i++)
 		atomic_store_explicit(&slot->words[i], words[i], memory_order_relaxed);
-	/* Pairs with the acquire in slot_copy: the number comes with its words. */
+	/* Release: pairs with the acquire in slot_copy, so the words belong to the number. */
 	atomic_store_explicit(&slot->number, n + 1, memory_order_release);
 	/* Pairs with the acquire in cursor_catch_up. */
 	atomic_store_explicit(&ring->head, n + 1, memory_order_release);
@@ -55,7 +55,7 @@ event_head(const struct event_ring *ring)
 	return atomic_load_explicit(&ring->head, memory_order_acquire);
 }
 
-/* Copies the first `bytes` of event n. False if it was overwritten. */
+/* Copies the first `bytes` bytes of event n. False: it was overwritten. */
 static bool
 slot_copy(const struct event_ring *ring, uint64_t n, struct event *out, uint32_t bytes)
 {
@@ -80,8 +80,8 @@ slot_copy(const struct event_ring *ring, uint64_t n, struct event *out, uint32_t
 	return true;
 }
 
-/* Skips the events that were overwritten, and half of the ring: the oldest ones would be
- * overwritten before they are read. False if there is no event yet. */
+/* Skips the events that were overwritten, and half of the ring, since the oldest ones would be
+ * overwritten before they are read. False: there is no event yet. */
 static bool
 cursor_catch_up(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped)
 {
@@ -97,8 +97,8 @@ cursor_catch_up(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipp
 	return true;
 }
 
-/* Reads the event at *cursor. Bounded: to overwrite each event tried, the writer must put
- * EVENT_SLOTS events a step. */
+/* Reads the event at *cursor. The loop is bounded: to overwrite each event that is tried, the
+ * writer would have to put EVENT_SLOTS events in each step. */
 static bool
 cursor_read(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped, struct event *out,
 	    uint32_t bytes)

@@ -1,12 +1,11 @@
 /*
- * event_ring.h - events of one core, for watchers on any core. The ring is lossy and never
- * waits.
+ * event_ring.h - a ring of one core's events, for watchers on any core. It may lose events, and
+ * never waits.
  *
- * Shape:  a ring of EVENT_SLOTS events. The writer overwrites the oldest; a reader keeps a
- *         cursor and learns how many events it missed. Each slot carries the number of the event
- *         in it, so that a reader detects a slot that was overwritten while it was read (a
- *         sequence lock, H.-J. Boehm, "Can seqlocks get along with programming language memory
- *         models?", 2012).
+ * Shape:  a ring of EVENT_SLOTS events. The writer overwrites the oldest. A reader keeps a cursor,
+ *         and is informed how many events it missed. Each slot has the number of the event in it,
+ *         so that a reader detects a slot that was overwritten while it was read (a sequence lock,
+ *         H.-J. Boehm, "Can seqlocks get along with programming language memory models?", 2012).
  * Owner:  the ring owns its events; readers copy.
  * Thread: event_put by the ring's core; event_read, event_gid by any.
  * Bounds: EVENT_TEXT_MAX bytes of key or of a command; longer ones are cut.
@@ -27,7 +26,7 @@
 struct event {
 	uint64_t gid;   /* orders events of all cores */
 	uint64_t at_us; /* wall clock */
-	uint32_t kind;  /* kind and the fields below are for the reader */
+	uint32_t kind;  /* kind and the following fields are for the reader */
 	uint32_t stream;
 	const char *status, *command; /* constant text */
 	int64_t ttl_s;
@@ -45,12 +44,13 @@ struct event {
 static_assert(sizeof(struct event) % 8 == 0, "copied in words");
 
 struct event_slot {
-	_Atomic uint64_t number; /* of the event in it, plus 1; 0 while it is written */
+	/* Number of the event in the slot, plus 1; 0: it is being written. */
+	_Atomic uint64_t number;
 	_Atomic uint64_t words[EVENT_WORDS];
 };
 
 struct event_ring {
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t head; /* events ever put */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t head; /* number of events put so far */
 	struct event_slot slots[EVENT_SLOTS];
 };
 
@@ -59,11 +59,11 @@ void event_put(struct event_ring *ring, const struct event *e);
 /* Returns the cursor of a reader that wants the events from now on. */
 uint64_t event_head(const struct event_ring *ring);
 
-/* Returns the gid of the event at *cursor. False if there is none yet. Overwritten events are
- * skipped and counted in *skipped. */
+/* Returns the gid of the event at *cursor. False: there is none yet. Overwritten events are
+ * skipped, and counted in *skipped. */
 bool event_gid(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped, uint64_t *gid);
 
-/* Copies the event at *cursor and steps on. False and *skipped are as for event_gid. */
+/* Copies the event at *cursor and moves on. False and *skipped: as for event_gid. */
 bool event_read(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped,
 		struct event *out);
 

@@ -1,7 +1,8 @@
 /*
  * stat_names.h - every name that stats shows, for STATS.md and the test that compares the two.
  *
- * Shape:  the names are in the order shown, and come from the tables that also make the replies.
+ * Shape:  the names are in the order in which they are shown, and come from the tables that make
+ *         the replies.
  * Bounds: the reply to stats has less than STATS_BYTES_MAX bytes; the other replies have no bound.
  */
 #ifndef CLOCKOO_STAT_NAMES_H
@@ -10,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The reply to stats is shorter, however long its numbers are. collectd reads it into a buffer of
- * this size and overruns it if the reply has no END there. */
+/* The reply to stats is shorter than this, however long its numbers are. collectd reads it into a
+ * buffer of this size, and writes beyond that if the reply has no END there. */
 #define STATS_BYTES_MAX 4096u
 
 struct stat_name {
@@ -31,7 +32,7 @@ struct stat_name {
 #define STAT_NAME(kind, name, value) {name, STAT_IS_##kind},
 
 extern const struct stat_name stats_names[], settings_names[], items_names[], slabs_names[];
-/* Names in stats net and stack that are not counters. */
+/* Names of rows in stats net and stack that are not counters. */
 extern const char *const net_gauge_names[], *const stack_gauge_names[];
 extern const uint32_t net_gauge_count, stack_gauge_count;
 /* Names in stats latency: each row has all of the figures. */

@@ -1,6 +1,6 @@
 /*
- * backend.c - attaches a backend to a service, which calls this room through one table of
- * functions; a turn's deadlines; the drain.
+ * backend.c - attaches a backend to a service, which calls this room through a table of functions;
+ * ends requests at their deadlines; drains.
  */
 #include "backend_link.h"
 #include "pending_parts.h"
@@ -12,8 +12,8 @@
 
 /* ---- a turn ---- */
 
-/* True if the session receives a value that arrives, or its first pending request waits and is not
- * due. The requests behind that one wait with it. */
+/* True if the session receives a value that is arriving, or if its first pending request waits and
+ * is not due. The later requests wait with that one. */
 static bool
 session_waits_on(const struct serve *sv, const struct session *ss)
 {
@@ -22,7 +22,7 @@ session_waits_on(const struct serve *sv, const struct session *ss)
 		ss->pending->deadline_ns > sv->clock.now_ns);
 }
 
-/* True if a request may wait longer, although it has waited for timeout_ns. */
+/* True if a request that has waited for timeout_ns may wait longer. */
 static bool
 waits_on(const struct serve *sv, const struct pending *a)
 {
@@ -80,8 +80,8 @@ deadlines_check(struct serve *sv, uint64_t now_ns)
 	}
 }
 
-/* Drops answers that sessions have not used for timeout_ns, because their clients do not read. The
- * request of a value in pieces stays: only by it does the session count as waiting. */
+/* Drops answers that sessions have not used for timeout_ns because their clients do not read. The
+ * request of a value in pieces stays, since only by it does the session count as waiting. */
 static void
 unused_check(struct serve *sv)
 {
@@ -120,10 +120,10 @@ turn(struct serve *sv)
 		pending_unread_turn(sv);
 }
 
-/* ---- answers whose memory the backend needs ---- */
+/* ---- dropping answers whose memory the backend needs ---- */
 
-/* True if the answer may be dropped. That of a value in pieces may not: only by its request does
- * the session count as waiting. */
+/* True if the answer may be dropped. That of a value in pieces may not, since only by its request
+ * does the session count as waiting. */
 static bool
 may_yield(const struct pending *a)
 {
@@ -142,8 +142,8 @@ session_is_unread(const struct session *ss)
 	return ss->value.item != NULL || conn_is_refused(ss->conn);
 }
 
-/* Returns in which order the answer is dropped, 1 first; 0: it is not dropped. Short answers come
- * late, as many of them free little. Those that cannot be asked for again come last. */
+/* Returns the answer's rank for dropping: 1 is first, 0 is never. Short answers come late, since
+ * they free little; last come those that must not be asked for again. */
 static uint32_t
 yield_rank(const struct serve *sv, const struct pending *a)
 {
@@ -159,7 +159,7 @@ yield_rank(const struct serve *sv, const struct pending *a)
 }
 
 /* Drops the best-ranked answer. The list must stay in the order of deadlines, so budget_loser(),
- * which reorders, is not used. */
+ * which reorders a list, cannot be used. */
 bool
 backend_answer_yield(struct serve *sv)
 {
@@ -215,8 +215,8 @@ backend_next_timer(const struct serve *sv)
 	return next;
 }
 
-/* True if an answered request can be completed now: its client has no earlier value left to
- * read. */
+/* True if an answered request can be completed now, since no earlier value of its client is
+ * unsent. */
 static bool
 some_complete_next(const struct pending_table *pt)
 {

@@ -6,32 +6,34 @@
  * reads a device. Without a backend no function of this room is called, and a retrieval that
  * finds nothing in the store is a miss at once.
  *
- * Its mode (enum serve_backend_mode) says what it is. It may be a second tier, which answers
- * misses, and promotes keys on which writes depend. It may only answer misses. Or it may own all
- * writes, so that the store has copies of its items.
+ * The mode of a backend (enum serve_backend_mode) is one of three. A second tier answers misses,
+ * and promotes keys on which writes depend. A read-only backend answers misses. An owner of all
+ * writes also executes them, so that the store's items are copies.
  *
  * Each turn: poll() runs before requests are read. While requests are executed, ask() is called for
  * every missed key, and for every write if the backend executes writes. send() is called once,
  * after all requests.
  *
+ * A request is executed "at its turn", when all earlier requests of its connection are completed.
+ * Asking the backend "ahead" means to ask before that turn.
+ *
  * Shape:  a ticket names one pending request and is never used again. The requests of a connection
  *         are executed and completed in order.
- *         Retrievals behind a pending one, in the same pass, are asked for ahead of their turn if
- *         they may be executed twice: get, gets, mg without N, R, T and E, binary gets. A key for
- *         which the connection already waits is not asked for ahead. If it is named again in the
- *         same line of text, it has the same answer.
+ *         Retrievals that follow a pending one in the same pass are asked for ahead if they may be
+ *         executed twice: get, gets, mg without N, R, T and E, binary gets. A key for which the
+ *         connection already waits is not asked for ahead; a second time in the same line of text,
+ *         it gets the same answer.
  *         Writes, with BACKEND_WRITES, are all commands that store, delete, incr and decr, touch,
  *         gat, flush_all, ms, md, ma, mg with N, R, T or E, and their binary twins, including
  *         noreply and quiet ones. The store executes none of them; ask() also updates the store's
- *         copy of the key. A write is asked for once, at its turn, which comes when all earlier
- *         requests of its connection are completed.
- *         A pipeline is the exception: writes (not gat, mg and flush_all) and retrievals of one key
- *         are asked for one behind the other, at most PENDING_KEPT_MAX together. Behind a request
- *         of its own key, a write waits, and a retrieval is asked for at its turn, unless the
- *         backend executes the two in order (follows()). A retrieval that a copy answers is
- *         executed at its turn. Nothing else behind a write is executed before the write's answer,
- *         and all requests are completed in order.
- *         All keys of a datagram's line of gat are asked for at once, each once.
+ *         copy of the key. A write is asked for once, and at its turn, except in a pipeline.
+ *         A pipeline is a write and the requests that follow it: writes (except gat, mg and
+ *         flush_all) and retrievals of one key are asked for ahead, at most PENDING_KEPT_MAX
+ *         together. If an earlier one has the same key, and the backend does not execute the two in
+ *         order (follows()), a write waits and a retrieval is asked for at its turn. A retrieval
+ *         that a copy answers is executed at its turn. No other request is executed before the
+ *         earlier write is answered, and all are completed in order.
+ *         All keys of a gat line in a datagram are asked for at once, each once.
  *         Promotion, with BACKEND_PROMOTES, is for a write that depends on the stored version of
  *         its key, if the store lacks the key and may_have() says that the backend may have it. The
  *         key is asked for at the write's turn. The answer says only that the store has the key
@@ -41,39 +43,42 @@
  * Units:  ns of the clock of serve_turn().
  *
  * Owner:  views in an ask are valid during the call. The item of an answer stays the backend's, and
- *         does not change until release(), except that a value may still arrive. After release()
- *         only pinned parts of it can be reached (store_abandon() keeps the pinned parts of a
- *         fill).
+ *         does not change until release(), except that a value may still be arriving. After
+ *         release() only pinned parts of it can be reached (store_abandon() keeps the pinned parts
+ *         of a fill).
  *         A write's value belongs to the backend from ask() on. The backend publishes or abandons
  *         it, even if the request has ended before, and then calls backend_value_end().
  *
  * Thread: core-local.
  *
- * Errors: a request fails if it has no answer for timeout_ns, in which a wait for a place counts.
- *         It is forgotten then, unless its answer is arriving (is_coming()) or it is behind such an
- *         answer of its connection. It also fails if it finds no place for timeout_ns, arrives in a
+ * Errors: a request fails if it has no answer for timeout_ns, in which the wait for a place counts.
+ *         It is forgotten then, unless its answer is arriving (is_coming()), or an earlier answer
+ *         of its connection is. It also fails if it finds no place for timeout_ns, arrives in a
  *         drain, or finds no buffer for its bytes. A failed retrieval is answered by a miss, or by
  *         an error that ends its line of text (misses_on_failure).
  *         A datagram that finds no place is dropped.
  *         An answer is released, and its key is asked for once more, if its connection has no room
  *         for it for timeout_ns, or if the backend needs its memory (backend_answer_yield()). If
- *         the key was written since, the answer stays, or has failed once its memory is needed.
+ *         the key was written since, the answer is not released; once its memory is needed, it
+ *         counts as failed.
  *         A failed write is always answered by an error. If it was asked for, it may or may not
- *         have been done. A failed flush_all with noreply ends its connection. A write's reply has
- *         its room from ask() on. A write that is refused for its size or for memory is not asked
- *         for.
+ *         have been done. A failed flush_all with noreply ends its connection. Room for a write's
+ *         reply is reserved from ask() on. A write that is refused for its size or for lack of
+ *         memory is not asked for.
  *
- * Bounds: a core has PENDING_MAX pending requests. A connection has PENDING_SESSION_MAX of them,
- *         and fewer while few are free; the last PENDING_FIRST_ONLY are for connections without
- *         any. Of answers asked for ahead, a connection has as many as its client takes
- *         (BUDGET.md). A lane, which is a server or a disk, has at most as many as are free.
- *         Datagrams have PENDING_UDP_MAX, in PENDING_LINES_MAX requests of at most CHUNK_BYTES.
+ * Bounds: a core has PENDING_MAX places for pending requests. A connection has at most
+ *         PENDING_SESSION_MAX of them, and fewer while few are free; the last PENDING_FIRST_ONLY
+ *         are for connections without any. Answers asked for ahead are limited to what a
+ *         connection's client takes (BUDGET.md). A lane, which is a server or a disk, has at most
+ *         as many places as are free.
+ *         Datagrams have PENDING_UDP_MAX places, in PENDING_LINES_MAX requests of at most
+ *         CHUNK_BYTES.
  *         In a turn PENDING_ENDED_PER_TURN requests end by their deadline, poll() answers a few
  *         hundred at most, and HITS_PER_TURN hits are completed between gets that have waited.
- *         A connection has PENDING_KEPT_MAX kept requests: writes, and retrievals behind them. All
- *         kept requests hold an eighth of the chunks at most. While they hold a sixteenth of the
- *         chunks, or PENDING_KEPT_PLACES places, none is asked for behind others of its connection:
- *         the client might not read, and then they would not be freed.
+ *         A connection has PENDING_KEPT_MAX kept requests: writes, and retrievals that follow
+ *         them. All kept requests hold an eighth of the chunks at most. While they hold a
+ *         sixteenth of the chunks, or PENDING_KEPT_PLACES places, a connection that has one gets
+ *         no more, since its client might not read, and then they would not be freed.
  *         Values of writes that have not ended take at most half as much memory as the fill quota,
  *         divided among the cores; a single value may take more. A lane takes at most as much of
  *         that as is free.
@@ -93,7 +98,7 @@
 #define HITS_PER_TURN       512u
 #define PENDING_KEPT_MAX    512u
 #define UNREAD_MAX          1024u
-#else /* a table that tests fill */
+#else /* small values for tests that fill the table */
 #define PENDING_MAX         24u
 #define PENDING_SESSION_MAX 6u
 #define PENDING_FIRST_ONLY  6u
@@ -104,12 +109,13 @@
 #define UNREAD_MAX          8u
 #endif
 #define PENDING_KEPT_PLACES ((PENDING_MAX - PENDING_FIRST_ONLY) / 2)
-/* A session gets one in this many of the free places. */
+/* A session gets 1/PENDING_SESSION_PART of the free places. */
 #define PENDING_SESSION_PART   (PENDING_MAX / 1024 + (PENDING_MAX < 256 ? 2 : 0))
 #define PENDING_ENDED_PER_TURN 256u
 #define BACKEND_LANES_MAX      1024u
-#define PENDING_LINE_TIMEOUTS  4u /* after this many timeouts no more of a datagram is asked for */
-/* times that a key is asked for */
+/* After a datagram has waited for this many timeouts, no more of it is asked for. */
+#define PENDING_LINE_TIMEOUTS 4u
+/* How often a key is asked for at most. */
 #define PENDING_TIMES_MAX 4u
 
 enum backend_ask_kind {
@@ -121,71 +127,71 @@ enum backend_ask_kind {
 struct backend_ask {
 	uint64_t ticket;
 	uint64_t hash;
-	struct view key;          /* decoded; of flush_all: empty, with hash 0 */
-	const struct mc_req *req; /* verb and arguments; its key may be base64 */
+	struct view key;          /* the decoded key; for flush_all empty, with hash 0 */
+	const struct mc_req *req; /* verb and arguments; the key in it may be base64 */
 	/* The complete value of a write, with the expiry and flags of the request; NULL: it has
 	 * none. */
 	const struct fill *value;
 	uint32_t lane;
 	uint8_t kind; /* enum backend_ask_kind */
-	/* An earlier request of this key and connection is not completed yet. This one must be
-	 * executed after that, and may not share another client's request. */
+	/* True if an earlier request of this key and connection is not completed yet. This one must
+	 * be executed after it, and may not share the request of another client. */
 	bool behind;
 };
 
-/* How the store's item of a key may answer a retrieval. */
+/* Whether the store's item of a key may answer a retrieval. */
 enum backend_copy {
-	BACKEND_COPY_NONE, /* there is no copy that may answer: the backend is asked */
+	BACKEND_COPY_NONE, /* no copy may answer, so the backend is asked */
 	BACKEND_COPY_HERE, /* the copy is the answer */
-	BACKEND_COPY_MISS, /* the copy says that the key is a miss */
+	BACKEND_COPY_MISS, /* the copy shows that the key is a miss */
 };
 
 /* The functions that only a second tier has (BACKEND_PROMOTES). */
 struct backend_tier {
-	/* Returns false if the key was neither in the store nor in the backend at some instant
-	 * since the store was seen to lack it. Then the answer is a miss. May be NULL: true. */
+	/* Returns false if, at some moment after the store was seen to lack the key, neither the
+	 * store nor the backend had it. Then the answer is a miss. May be NULL: true. */
 	bool (*may_have)(void *arg, struct view key, uint64_t hash);
-	/* Prefetches what may_have() reads, for count keys that the store was seen to lack, at most
+	/* Prefetches what may_have() reads, for `count` keys that the store lacked, at most
 	 * OPS_MAX. Called before the first may_have() of a pass. May be NULL. */
 	void (*prefetch)(void *arg, const uint64_t *hashes, uint32_t count);
-	/* Makes the backend forget a key that it was not asked for, or has not answered, before a
-	 * miss of it is answered or a write of it is executed. Returns false if the store has the
-	 * key now. May be NULL. */
+	/* Makes the backend forget a key for which it was not asked, or has not answered. Called
+	 * before a miss of the key is answered or a write of it is executed. Returns false if the
+	 * store has the key now. May be NULL. */
 	bool (*missed)(void *arg, struct view key, uint64_t hash);
 };
 
-/* The functions that only the owner of all writes has (BACKEND_WRITES); the store's items are
+/* The functions that only an owner of all writes has (BACKEND_WRITES); the store's items are
  * copies. */
 struct backend_copies {
-	/* Deletes a key whose set was refused before it was asked for, so that its old version does
-	 * not stay. No answer follows. May be NULL: the old version stays. */
+	/* Deletes a key whose set was refused before the backend was asked, so that the old version
+	 * does not stay. There is no answer. May be NULL: the old version stays. */
 	void (*drop)(void *arg, struct view key, uint64_t hash);
-	/* Returns how the store's item may answer a request: a retrieval other than a plain get, or
-	 * a `me`. *cas is the item's, and becomes the one that clients see. May be NULL: every item
-	 * is a copy that answers. */
+	/* Returns whether the store's item may answer a request: a retrieval other than a plain
+	 * get, or a `me`. *cas is the item's, and is replaced by the one that clients see. May be
+	 * NULL: every item is a copy that may answer. */
 	enum backend_copy (*answers)(void *arg, const struct mc_req *req, const struct item *item,
 				     uint64_t *cas);
-	/* Takes a sampled key that a copy has answered. Returns how many such keys pass before the
-	 * next sample. May be NULL: no key is sampled. */
+	/* Takes a sample: a key that a copy has answered. Returns how many such keys are skipped
+	 * before the next sample. May be NULL: there are no samples. */
 	uint32_t (*sample)(void *arg, struct view key, uint64_t hash);
 };
 
-/* A backend. Of its functions only ask, poll, forget and release are required. */
+/* A backend. Only the functions ask, poll, forget and release are required. */
 struct backend {
 	void *arg;
 	enum serve_backend_mode mode; /* PROMOTES, READS or WRITES */
 	bool misses_on_failure;       /* a failed get is answered as a miss */
 	uint32_t lanes;               /* 1..BACKEND_LANES_MAX */
 	uint64_t timeout_ns;          /* above 0 */
-	uint64_t answer_bytes_max;    /* memory for the values of answers; 0: not bounded */
+	uint64_t answer_bytes_max;    /* limit for the memory of answers' values; 0: none */
 	/* Begins a request. The answer comes during a poll(), never during ask(). */
 	void (*ask)(void *arg, const struct backend_ask *ask);
-	/* Sends what was asked for. Called once a turn, after all passes. */
+	/* Sends the requests of this turn. Called once a turn, after all passes. */
 	void (*send)(void *arg);
-	/* Begins a turn. The backend gives its answers by backend_answer(). */
+	/* Begins a turn: the backend calls backend_answer() for each answer that it has. */
 	void (*poll)(void *arg, uint64_t now_ns);
-	/* Returns the bytes of answers' values, those that arrive included. Called only with
-	 * answer_bytes_max. */
+	/* Returns how many bytes the values of answers hold, including those that are arriving.
+	 * Called only if answer_bytes_max is set. */
 	uint64_t (*answer_bytes)(const void *arg);
 	/* Drops a pending request; from now on backend_answer() of its ticket returns false. */
 	void (*forget)(void *arg, uint64_t ticket);
@@ -194,12 +200,12 @@ struct backend {
 	/* Returns the lane of a key. May be NULL if there is only one lane. */
 	uint32_t (*lane)(void *arg, struct view key, uint64_t hash);
 	/* True if a request of this key that is asked for now will be executed after the pending
-	 * request of that ticket, which has the same key. May be NULL: false. */
+	 * request of this ticket, which has the same key. May be NULL: false. */
 	bool (*follows)(void *arg, uint64_t ticket, struct view key, uint64_t hash);
 	/* Called when a request has waited for timeout_ns. True if its answer is arriving, so that
-	 * it should wait for another part of timeout_ns. May be NULL: false. */
+	 * it should wait longer, by a part of timeout_ns. May be NULL: false. */
 	bool (*is_coming)(void *arg, uint64_t ticket);
-	/* Returns when poll() has work next; UINT64_MAX: not by itself. May be NULL. */
+	/* Returns when poll() next has work without an event; UINT64_MAX: never. May be NULL. */
 	uint64_t (*next_ns)(void *arg);
 	struct backend_tier tier;
 	struct backend_copies copies;
@@ -232,9 +238,10 @@ void backend_answer_prefetch(const struct serve *sv, uint64_t ticket);
  * then no release() follows. */
 bool backend_answer(struct serve *sv, uint64_t ticket, const struct backend_answer *answer);
 
-/* Releases an answer that is not sent yet, as the backend needs its memory. Called in poll(). Its
- * key is asked for again at its turn. Large answers are taken first: of those, one whose client
- * does not read, else one behind others of its connection. Returns false if there is none. */
+/* Releases an answer that is not sent yet, because the backend needs its memory. Called in poll().
+ * Its key is asked for again at its turn. Large answers are chosen first: among them first one
+ * whose client does not read, then one that is not the next of its connection. Returns false if
+ * there is none. */
 bool backend_answer_yield(struct serve *sv);
 
 /* ---- values that are sent while they arrive ---- */
@@ -242,34 +249,34 @@ bool backend_answer_yield(struct serve *sv);
 /* An arrival is a value that arrives. The backend numbers its arrivals from 1 to BACKEND_LANES_MAX.
  * All these functions are called in poll(). */
 
-/* True if the ticket's request is the next one of its connection, so that its value may leave
- * before it has arrived completely. */
+/* True if the ticket's request is the next one of its connection, so that sending its value may
+ * begin before it has arrived completely. */
 bool backend_is_next(const struct serve *sv, uint64_t ticket);
-/* Begins the arrival of a value. The backend_answer() of the ticket names it next. */
+/* Begins the arrival of a value. The next backend_answer() of this ticket is about this arrival. */
 void backend_arrival_begin(struct serve *sv, uint32_t number, uint64_t ticket);
-/* Lets the first `bytes` bytes of the value leave; always fewer than all. */
+/* Allows the value's first `bytes` bytes to be sent; always fewer than all. */
 void backend_arrival_goes_on(struct serve *sv, uint32_t number, uint32_t bytes);
-/* Lets all of the value leave. */
+/* Allows all of the value to be sent. */
 void backend_arrival_end(struct serve *sv, uint32_t number);
-/* Ends an arrival whose rest will not come. A client that has received some of the value is reset;
- * any other request fails. */
+/* Ends an arrival whose rest will not come. A client that has received a part of the value is
+ * reset; any other request fails. */
 void backend_arrival_lost(struct serve *sv, uint32_t number);
 
 /* Sets whether requests bypass the copies from now on. Called in poll(). */
 void backend_copies_bypass(struct serve *sv, bool bypass);
 
-/* Ends the charge of a write's value to this lane: the value is published or abandoned. */
+/* Ends the charge of a write's value to this lane, once the value is published or abandoned. */
 void backend_value_end(struct serve *sv, uint32_t lane, uint32_t value_len);
 
 /* Returns when a turn is needed for the backend or for a deadline; UINT64_MAX: none is. */
 uint64_t backend_next_timer(const struct serve *sv);
 
-/* Drains pending requests before a stop closes connections. Called before each turn. New requests
- * fail at once; with hurry pending ones do, too. True if no request is pending, and all answers
- * have had a turn to be sent. */
+/* Drains pending requests, before a stop closes connections. Called before each turn. New requests
+ * fail at once; with `hurry` pending ones do, too. True if no request is pending, and all answers
+ * have had a turn in which to be sent. */
 bool backend_drain(struct serve *sv, bool hurry);
 
-/* Returns the number of pending requests and of granted places. */
+/* Returns the number of pending requests and of granted places together. */
 uint32_t backend_pending(const struct serve *sv);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * backend_link.c - opens and ends links. serve.c calls the user of links when they open, end or are
- * ready.
+ * backend_link.c - opens and ends links. serve.c calls their user when they open, end or are ready.
  */
 #include "backend_link.h"
 #include "pending_parts.h"
@@ -35,7 +34,7 @@ serve_link_open_to(struct serve *sv, const struct conn_target *to, const struct 
 					   : layer->open(layer->arg, to, name);
 }
 
-/* Ends a link; no function of its user is called. */
+/* Ends a link without calling its user. */
 static void
 link_end(struct serve *sv, struct conn *link, void (*end)(struct stack *s, struct conn *c))
 {

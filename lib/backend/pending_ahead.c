@@ -1,6 +1,6 @@
 /*
- * pending_ahead.c - asks for requests behind a pending one ahead of their turn; for plain gets,
- * even before they are operations.
+ * pending_ahead.c - asks for requests that follow a pending one, ahead of their turn. For plain
+ * gets even before they are operations.
  */
 #include "pending_parts.h"
 
@@ -13,7 +13,7 @@
 #define WORD_BITS    64u
 #define WAITED_WORDS 32u
 
-/* A filter of key hashes: if the bit of a hash is clear, its key was not added. */
+/* A filter of key hashes. If the bit of a hash is clear, no key with it was added. */
 struct waited {
 	uint64_t bits[WAITED_WORDS];
 };
@@ -36,8 +36,8 @@ waiting_for(const struct waited *w, const struct session *ss, uint64_t hash)
 	return waited_has(w, hash) ? pending_find(ss->pending, hash) : NULL;
 }
 
-/* True if op's key must be asked for. If the backend executes writes, a miss that this pass has
- * seen in the buckets still holds: the connection has written nothing since. */
+/* True if the backend must be asked for op's key. If the backend executes writes, a miss seen in
+ * the buckets during this pass is still one, since the connection has written nothing since. */
 bool
 pending_lacks(struct serve *sv, const struct op *op)
 {
@@ -52,15 +52,15 @@ pending_lacks(struct serve *sv, const struct op *op)
 /* The state of a search for operations to ask for ahead. */
 struct search {
 	const struct op *first;
-	struct pending **link; /* the link behind the pending requests before offset */
-	uint32_t offset;       /* in the read buffer, of the next operation */
-	uint32_t line;         /* an offset at or behind the beginning of that operation's line */
-	/* Keys that are pending; keys that were checked and not asked for. */
+	struct pending **link; /* the link after the pending requests before `offset` */
+	uint32_t offset;       /* offset of the next operation in the read buffer */
+	uint32_t line;         /* an offset in that operation's line, or its beginning */
+	/* Filters of keys that are pending, and of keys that were checked and not asked for. */
 	struct waited waited, passed;
-	bool skips; /* keys are passed over that an earlier get has left for its turn */
+	bool skips; /* keys that an earlier get has left for its turn are skipped */
 };
 
-/* Begins a search behind the pending requests before at->offset, which the caller has set. */
+/* Begins a search after the pending requests before at->offset, which the caller has set. */
 static void
 search_begin(struct search *at, struct session *ss, const struct op *first)
 {
@@ -84,8 +84,8 @@ search_pass(struct search *at, struct session *ss, uint64_t hash)
 }
 
 /* True if an earlier get of this key is answered only at its turn. By then its copy may have been
- * evicted, or not answer this get. If this get were asked for now, it could return an older value
- * than the earlier one. */
+ * evicted, or may not answer it. Then this get, if asked for now, could return an older value than
+ * that earlier one. */
 static bool
 is_passed(const struct search *at, const struct op *op)
 {
@@ -99,7 +99,7 @@ is_passed(const struct search *at, const struct op *op)
 	return false;
 }
 
-/* Asks for op's key if it is missed and not pending yet. False: there is no place. */
+/* Asks for op's key if it is missed and not pending. False: there is no place. */
 static bool
 search_ask(struct serve *sv, struct op *op, struct search *at)
 {
@@ -112,7 +112,7 @@ search_ask(struct serve *sv, struct op *op, struct search *at)
 		if (same->offset >= at->line && same->offset < offset)
 			same->more = (uint16_t)(offset - same->offset);
 		else if (same->offset != offset)
-			/* For as long as it waits, no later get of the key is asked for. */
+			/* No later get of the key is asked for as long as this one waits. */
 			session_leave_out(ss, op->hash);
 	} else if ((*at->link == NULL || (*at->link)->offset != offset) && !is_passed(at, op) &&
 		   pending_lacks(sv, op)) {
@@ -138,8 +138,8 @@ gets_follow(const struct serve *sv, const struct session *ss, const struct op *o
 	return true;
 }
 
-/* Asks for the operations behind op. Stops at the first that may not be asked for ahead, since it
- * may change keys of those behind it. */
+/* Asks for the operations that follow op. Stops at the first that may not be asked for ahead, since
+ * it may change keys of later ones. */
 static FLAT bool
 ops_ask_ahead(struct serve *sv, struct op *op)
 {
@@ -167,7 +167,7 @@ ops_ask_ahead(struct serve *sv, struct op *op)
 	return true;
 }
 
-/* Gets that an earlier search has asked for are skipped. */
+/* Gets for which an earlier search has asked are skipped. */
 bool
 pending_ask_ahead(struct serve *sv, struct op *op)
 {
@@ -203,13 +203,14 @@ ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n, uint3
 	return asked;
 }
 
-/* ---- plain gets that are no operations yet ---- */
+/* ---- plain gets before they are operations ---- */
 
-#define AHEAD_ROOM_MIN   512u /* bytes */
-#define AHEAD_SHARE_PART 4u   /* with a smaller part of the share free no search is made */
+#define AHEAD_ROOM_MIN 512u /* bytes */
+/* No search is made while less than 1/AHEAD_SHARE_PART of the share is free. */
+#define AHEAD_SHARE_PART 4u
 
-/* True if there are bytes behind the gets that were asked for which can be another get, or another
- * key of a line. */
+/* True if bytes follow the gets that were asked for, and can be another get, or another key of the
+ * line. */
 bool
 session_is_ahead(const struct session *ss)
 {
@@ -219,7 +220,7 @@ session_is_ahead(const struct session *ss)
 	       !ps->swallow && (!ps->in_line || ps->verb == MC_GET);
 }
 
-/* Returns the session's bytes from ahead_at on, copied, at most as many as a line may have before
+/* Returns a copy of the session's bytes from ahead_at on: at most as many as a line may have before
  * its first key. */
 static struct view
 ahead_bytes(const struct serve *sv, const struct session *ss)
@@ -233,8 +234,8 @@ ahead_bytes(const struct serve *sv, const struct session *ss)
 		to, left + conn_peek_copy(ss->conn, beyond, to + left, MC_LINE_MAX - left)};
 }
 
-/* Parses the first key of a line that has no end within MC_LINE_MAX bytes. Returns the number of
- * bytes used; 0: it is no plain get. */
+/* Parses the first key of a line that does not end within MC_LINE_MAX bytes. Returns how many bytes
+ * it used; 0: it is no plain get. */
 static NOT_FLAT uint32_t
 long_line_parse(const uint8_t *p, uint32_t len, struct mc_get *get)
 {
@@ -252,8 +253,8 @@ long_line_parse(const uint8_t *p, uint32_t len, struct mc_get *get)
 	return r.used;
 }
 
-/* Parses complete gets into pt->ahead, at most this many, and prefetches for them. Returns their
- * number. */
+/* Parses up to this many complete gets into pt->ahead, and prefetches for them. Returns how
+ * many. */
 static uint32_t
 ahead_parse(struct serve *sv, struct session *ss, struct view src, uint32_t most)
 {
@@ -299,7 +300,7 @@ ahead_prefetch(struct serve *sv, uint32_t n)
 		store_probe_alternate(sv->store, &ops[__builtin_ctzll(open)].probe);
 }
 
-/* If the read buffer has little room left, moves its bytes to its beginning; that adjusts every
+/* Moves the bytes of a read buffer that has little room left to its beginning, and adjusts every
  * pending request of the session. */
 static void
 buffer_compact(struct serve *sv, struct session *ss)
@@ -312,8 +313,8 @@ buffer_compact(struct serve *sv, struct session *ss)
 	ss->read_buf_at = 0;
 }
 
-/* Forgets requests whose bytes the stack has dropped before acknowledging them, for lack of frames.
- * They are asked for when their bytes have arrived again. */
+/* Forgets requests whose bytes the stack has dropped unacknowledged, for lack of frames. They are
+ * asked for when their bytes have arrived again. */
 static NOT_FLAT void
 lost_forget(struct serve *sv, struct session *ss)
 {
@@ -363,7 +364,7 @@ asked_bytes_move(struct serve *sv, struct session *ss)
 	return ss->read_buf_len - ss->read_buf_at > left;
 }
 
-/* Asks for at most this many gets. Returns the number asked for. */
+/* Asks for at most this many gets. Returns how many. */
 static uint32_t
 segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 {
@@ -384,9 +385,9 @@ segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 	return n;
 }
 
-/* Each step uses up bytes, which bounds the loop. Gets without a place stay where they are. While
- * few places are free no search is made: a search reads all of the session's pending requests, and
- * more places will be free soon. */
+/* Each step uses up bytes, which bounds the loop. Gets without a place stay where they are. No
+ * search is made while few places are free: a search reads all of the session's pending requests,
+ * and more places will be free soon. */
 void
 gets_ask_ahead(struct serve *sv, struct session *ss)
 {

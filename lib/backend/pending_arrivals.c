@@ -1,5 +1,5 @@
 /*
- * pending_arrivals.c - values of a backend that sessions send to their clients while they arrive.
+ * pending_arrivals.c - values of a backend that sessions send while they arrive.
  */
 #include "pending_parts.h"
 
@@ -42,8 +42,8 @@ backend_arrival_goes_on(struct serve *sv, uint32_t number, uint32_t bytes)
 		conn_requeue(sv->stack, v->reader->conn);
 }
 
-/* Gives the session's next pending request the whole timeout again, because the value before it has
- * used some of that. */
+/* Restarts the timeout of the session's next pending request, which the value before it has partly
+ * used. */
 static void
 next_waits_anew(struct serve *sv, const struct session *ss)
 {
@@ -66,7 +66,7 @@ backend_arrival_end(struct serve *sv, uint32_t number)
 	*v = (struct arrival){0};
 }
 
-/* Makes an answer that its session has not begun to send a failed one. */
+/* Makes an answer fail that its session has not begun to send. */
 static void
 answer_fail(struct serve *sv, uint64_t ticket)
 {

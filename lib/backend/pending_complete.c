@@ -1,6 +1,6 @@
 /*
- * pending_complete.c - completes plain gets from their bytes in the read buffer: those whose
- * answers have arrived, and hits between them.
+ * pending_complete.c - completes plain gets from their bytes in the read buffer: those that have
+ * answers, and hits between them.
  */
 #include "pending_parts.h"
 
@@ -10,7 +10,7 @@
 #include "serve/serve_hot.h"
 #include "serve/serve_parse.h"
 
-/* Returns an upper bound of the reply's length; 0: this path does not send the value. */
+/* Returns an upper bound of the reply's length; 0: this path cannot send the value. */
 static inline uint32_t
 answer_bytes(const struct item *it)
 {
@@ -40,8 +40,8 @@ answer_put(struct serve *sv, uint8_t *at, const struct item *it, bool last)
 	return value_tail_put(value_copy(sv, at, it, len), last ? TAIL_END : TAIL_LINE);
 }
 
-/* Prefetches the next answer's item, and the cache line before it, which is read at its release.
- * With thousands of pending answers they are not in the first-level cache. */
+/* Prefetches the next answer's item, and the cache line before it, which is read when it is
+ * released. With thousands of pending answers they are not in the first-level cache. */
 static inline void
 answer_prefetch(const struct pending *next)
 {
@@ -53,7 +53,7 @@ answer_prefetch(const struct pending *next)
 	prefetch_next((const uint8_t *)it - CACHE_LINE_BYTES);
 }
 
-/* True if this get is the next one of its session and its answer can be sent. */
+/* True if this get is its session's next one and its answer can be sent. */
 static inline bool
 may_complete(const struct serve *sv, const struct session *ss, const struct pending *a)
 {
@@ -63,7 +63,7 @@ may_complete(const struct serve *sv, const struct session *ss, const struct pend
 	       ss->served < sv->cfg.conn_requests_max;
 }
 
-/* Reserves this many bytes for replies. False: there is no room now. */
+/* Reserves this many bytes for replies. False: there is no room. */
 static inline bool
 answers_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 {
@@ -91,11 +91,11 @@ struct completing {
 	uint32_t keys;
 	bool in_line; /* the next get belongs to a line that has begun */
 	bool slow;
-	struct view key; /* of the last value, in a visit that is recorded as slow */
+	struct view key; /* key of the last value, if the visit is recorded as slow */
 	uint8_t *slow_key;
 };
 
-/* Records that the next get of the read buffer, with this many bytes, is completed. */
+/* Records that the next get of the read buffer, which has this many bytes, is completed. */
 static inline void
 get_ends(struct completing *t, struct session *ss, const struct item *it, uint32_t bytes,
 	 bool first, bool last)
@@ -114,7 +114,7 @@ get_ends(struct completing *t, struct session *ss, const struct item *it, uint32
 	ss->pending_counted = false;
 }
 
-/* Completes the next get if its answer has arrived. False: it has not, or another path must send
+/* Completes the next get if its answer has arrived. False: it has not, or this path cannot send
  * it. */
 static inline bool
 answer_complete(struct serve *sv, struct session *ss, struct completing *t)
@@ -138,8 +138,8 @@ answer_complete(struct serve *sv, struct session *ss, struct completing *t)
 }
 
 /* Returns the bytes of the next requests in the read buffer, if these are not pending. They end
- * where the search ahead has come to, since gets behind that are asked for first. Returns nothing
- * while the session has a granted or refused place: executing the request gives that back. */
+ * where the search ahead has arrived, since later gets are asked for first. Returns nothing while
+ * the session has a granted or refused place, which only executing its request gives back. */
 static inline struct view
 unasked(const struct session *ss)
 {
@@ -153,7 +153,7 @@ unasked(const struct session *ss)
 	return (struct view){ss->read_buf + ss->read_buf_at, end - ss->read_buf_at};
 }
 
-/* Completes a get between pending ones from the store, as in a run of hits. False: the store lacks
+/* Answers a get between pending ones from the store, as in a run of hits. False: the store lacks
  * its key, or the request is no plain get. */
 static inline bool
 hit_complete(struct serve *sv, struct session *ss, struct completing *t)

@@ -1,11 +1,11 @@
 /*
  * pending_datagrams.c - datagrams whose requests wait for a backend.
  *
- * A request that waits is copied, with everything behind it in its datagram. The copy is executed
- * in order as answers arrive. It is not left open meanwhile, as an open message would stop all
- * datagrams. A line of retrieval is executed again when the last of its missed keys is answered.
- * The missed keys of the retrieval lines behind it are asked for together with its own. Datagrams
- * have no order among each other.
+ * A request that waits is copied, with everything that follows it in its datagram. The copy is
+ * executed in order as answers arrive. Its reply is not begun before that, since an unfinished
+ * message would block all datagrams. A line of retrieval is executed again when the last of its
+ * missed keys is answered. The missed keys of the retrieval lines that follow are asked for
+ * together with its own. Datagrams have no order among each other.
  */
 #include "pending_parts.h"
 
@@ -13,7 +13,7 @@
 #include "serve/serve_parse.h"
 #include "serve/serve_since.h"
 
-#define LINE_TRIES_MAX 4u /* times that a line may lose a key which it had found */
+#define LINE_TRIES_MAX 4u /* how often a line may lose a key that it had found */
 
 static void
 pending_free_before(struct serve *sv, struct pending_line *line, uint32_t offset)
@@ -41,7 +41,7 @@ line_free(struct serve *sv, struct pending_line *line)
 	list_push_back(&sv->pending->lines_free, &line->link);
 }
 
-/* Makes the request at this offset the next one to be parsed. */
+/* Makes the request at this offset the next one to parse. */
 static void
 line_go_to(struct pending_line *line, uint32_t offset)
 {
@@ -53,7 +53,7 @@ line_go_to(struct pending_line *line, uint32_t offset)
 						.parser.protocol = line->protocol};
 }
 
-/* Copies text, from op's datagram, into a chunk. Returns NULL if there is no place, or text is
+/* Copies text of op's datagram into a chunk. Returns NULL if there is no place, or if the text is
  * longer than a chunk. */
 static struct pending_line *
 line_alloc(struct serve *sv, const struct op *op, struct view text)
@@ -107,7 +107,7 @@ same_datagram(const struct op *a, const struct op *b)
 	return a->session == NULL && b->session == NULL && a->datagram == b->datagram;
 }
 
-/* Returns the first operation of op's line in this pass. */
+/* Returns the first of op's line among the operations of this pass. */
 static const struct op *
 line_first(const struct serve *sv, const struct op *op)
 {
@@ -133,7 +133,7 @@ op_skip(struct op *op)
 	op->in_place = true;
 }
 
-/* Skips the operations of this pass behind op in its line. True if the line ends with them. */
+/* Skips the operations of this pass that follow op in its line. True if the line ends with them. */
 static bool
 line_skip(struct serve *sv, struct op *op)
 {
@@ -147,7 +147,8 @@ line_skip(struct serve *sv, struct op *op)
 	return whole;
 }
 
-/* Skips the operations of this pass behind op in its datagram. Returns the end of their bytes. */
+/* Skips the operations of this pass that follow op in its datagram. Returns the end of their
+ * bytes. */
 static const uint8_t *
 datagram_skip(struct serve *sv, struct op *op)
 {
@@ -161,7 +162,7 @@ datagram_skip(struct serve *sv, struct op *op)
 	return parsed;
 }
 
-/* Moves the cursor from within a line to the line's end. */
+/* Moves the cursor to the end of the line that it is in. */
 static void
 cursor_leave_line(struct datagram_cursor *dc)
 {
@@ -183,7 +184,7 @@ reply_discard(struct serve *sv, struct op *op)
 	sv->request_bytes = 0;
 }
 
-/* Cuts text to a chunk's length, at the end of a line. */
+/* Cuts text at the last end of a line within a chunk's length. */
 static struct view
 text_cut(struct serve *sv, const struct op *op, struct view text)
 {
@@ -196,8 +197,8 @@ text_cut(struct serve *sv, const struct op *op, struct view text)
 	return text;
 }
 
-/* Takes op's datagram out of the pass, from this byte on, which may lie before or behind op.
- * Returns NULL if nothing is left, or there is no place. */
+/* Takes the rest of op's datagram, from this byte on, out of the pass. The byte may be before or
+ * after op. Returns NULL if there is no rest, or no place. */
 static struct pending_line *
 rest_take(struct serve *sv, struct op *op, const uint8_t *from)
 {
@@ -221,14 +222,15 @@ rest_take(struct serve *sv, struct op *op, const uint8_t *from)
 
 /* ---- asking ---- */
 
-/* The state of a search over retrieval lines, beginning with the one that waits. */
+/* The state of a search over retrieval lines, the first of which waits. */
 struct line_search {
-	uint32_t begin; /* of the line being searched */
-	/* Bits of hashes of keys that a line has left out; later lines leave them out, too. */
+	uint32_t begin; /* offset of the line being searched */
+	/* Bits for the hashes of keys that a line has left out. Later lines leave these out,
+	 * too. */
 	uint64_t left_out;
 };
 
-/* Asks for a key if it is missed and not pending yet. False: there is no place. */
+/* Asks for a key if it is missed and not pending. False: there is no place. */
 static bool
 key_ask(struct serve *sv, struct pending_line *line, const struct mc_req *req,
 	struct line_search *search)
@@ -268,7 +270,7 @@ body_bytes(const struct mc_req *req)
 	return req->flags & MC_HAS_BODY ? req->body_len + req->body_end : 0;
 }
 
-/* True if a request may be asked for at its turn or, if `ahead`, before it. */
+/* True if a request may be asked for at its turn or, with `ahead`, before it. */
 static bool
 may_ask(const struct serve *sv, const struct mc_req *req, bool ahead)
 {
@@ -278,8 +280,8 @@ may_ask(const struct serve *sv, const struct mc_req *req, bool ahead)
 	       sv->backend_mode == BACKEND_PROMOTES;
 }
 
-/* Asks for the missed keys of the waiting line, and of retrieval lines behind it. Each step uses up
- * bytes, which bounds the loop. False: there is no place for a key of the waiting line. */
+/* Asks for the missed keys of the waiting line, and of the retrieval lines after it. Each step uses
+ * up bytes, which bounds the loop. False: there is no place for a key of the waiting line. */
 static bool
 keys_ask(struct serve *sv, struct pending_line *line)
 {
@@ -312,8 +314,8 @@ keys_ask(struct serve *sv, struct pending_line *line)
 	return true;
 }
 
-/* Lets the line wait again, at its turn: one of its keys was not asked for, or one that it had
- * found has been evicted since. */
+/* Lets the line wait again, at its turn: one of its keys was not asked for, or was found and has
+ * been evicted since. */
 static void
 line_again(struct serve *sv, struct pending_line *line, struct op *op)
 {
@@ -389,7 +391,7 @@ pending_rest_keep(struct serve *sv, struct op *op)
 	if (line == NULL)
 		return rest_take(sv, op, behind);
 	if (behind == line->bytes + line->len)
-		return NULL; /* nothing is behind op */
+		return NULL; /* nothing follows op */
 	datagram_skip(sv, op);
 	list_unlink(&line->link);
 	list_init(&line->link);
@@ -406,7 +408,7 @@ pending_rest_go_on(struct serve *sv, struct pending_line *rest)
 	sv->more = true;
 }
 
-/* ---- executing it again ---- */
+/* ---- executing a copy ---- */
 
 struct pending *
 pending_line_find(struct serve *sv, const struct op *op)
@@ -424,7 +426,7 @@ pending_line_find(struct serve *sv, const struct op *op)
 	return a;
 }
 
-/* Skips the parsed operations of the line, and the rest of its bytes. */
+/* Skips the line's operations in this pass, and the rest of its bytes. */
 void
 pending_line_fail(struct serve *sv, struct op *op)
 {
@@ -458,12 +460,12 @@ line_step(struct serve *sv, struct pending_line *line)
 		return;
 	op->before = before;
 	op->in_place = false;
-	if (at < line->counted) /* it was counted when the datagram arrived */
+	/* The requests before this were counted when the datagram arrived. */
+	if (at < line->counted)
 		op->req.flags &= (uint8_t)~MC_FIRST;
 }
 
-/* True if a request may begin. As other datagrams, it waits until no message to its source is
- * pending. */
+/* True if a request may begin: as for other datagrams, no message to its source is pending. */
 static bool
 line_may_begin(const struct serve *sv, const struct pending_line *line)
 {
@@ -508,7 +510,7 @@ pending_line_parse(struct serve *sv, struct pending_line *line)
 		line_step(sv, line);
 }
 
-/* True if the first datagram's message is still being composed. */
+/* True if the message for the first datagram is still being composed. */
 static bool
 pending_line_is_open(const struct pending_table *pt)
 {
@@ -555,8 +557,8 @@ pending_lines_pass_end(struct serve *sv)
 		line_free(sv, container_of(link, struct pending_line, link));
 	if (dc->text.data == NULL || !dc->parser.in_line)
 		return;
-	/* Finds the open line's first operation. The line's operations are the last of this pass,
-	 * or it began in an earlier pass. */
+	/* Finds the first operation of the unfinished line. Its operations are the last of this
+	 * pass; or it began in an earlier pass. */
 	for (uint32_t i = sv->op_count; i-- > 0;) {
 		const struct op *op = &sv->ops[i];
 

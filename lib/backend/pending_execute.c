@@ -1,6 +1,7 @@
 /*
- * pending_execute.c - visits and execution with a backend: sessions that wait, requests behind kept
- * ones, and all operations, executed by their verb's code or by asking the backend.
+ * pending_execute.c - visits and execution with a backend: visits sessions that wait, parses
+ * requests that follow kept ones, executes operations by their verb's code or by asking the
+ * backend.
  */
 #include "pending_parts.h"
 
@@ -8,15 +9,15 @@
 #include "serve/serve_record.h"
 #include "store/tier.h"
 
-/* ---- requests behind kept ones ---- */
+/* ---- requests that follow kept ones ---- */
 
-/* Retrievals that are kept behind one write. Further ones wait until all of these are completed:
- * then many more can be asked for ahead of their turn (pending_ahead.c). */
+/* Most retrievals kept after one write. Further ones wait until all of these are completed, since
+ * many more can be asked for ahead then (pending_ahead.c). */
 #define READS_BEHIND_MAX PENDING_KEPT_MAX
 
-/* True if op may be kept behind the session's kept requests. A write that may need a part of the
- * turn's work may not, as it would delay the replies before it. The client's role needs no check: a
- * client that may write may read, too. */
+/* True if op may be kept after the session's kept requests. A write that may need a part of the
+ * turn's work may not, since it would delay the replies before it. The client's role is not
+ * checked: a client that may write may also read. */
 static bool
 may_follow(struct serve *sv, const struct session *ss, struct op *op)
 {
@@ -34,7 +35,7 @@ may_follow(struct serve *sv, const struct session *ss, struct op *op)
 	       pending_may_follow(sv, op);
 }
 
-/* Ends parsing before a request that must wait. An answer in this pass may let it continue;
+/* Ends parsing before a request that must wait. An answer in this pass may let parsing continue;
  * otherwise the next answer makes the session ready. */
 static enum parse_step
 wait_step(const struct session *ss)
@@ -42,8 +43,8 @@ wait_step(const struct session *ss)
 	return ss->pass_ops > 0 ? PARSE_NEXT_PASS : PARSE_WAIT;
 }
 
-/* Accepts a complete request, unless the bytes that this pass may have to put back would no longer
- * fit a read buffer. */
+/* Accepts a complete request, unless the bytes that this pass may have to put back would then
+ * exceed a read buffer. */
 static enum parse_step
 behind_accept(struct serve *sv, struct session *ss, struct view raw, uint32_t used)
 {
@@ -62,8 +63,8 @@ behind_accept(struct serve *sv, struct session *ss, struct view raw, uint32_t us
 	return PARSE_CONTINUE;
 }
 
-/* Accepts a request, whose line has used this many bytes of src, once its body is complete: so it
- * can be executed again. A request with a bad end, or larger than a read buffer, waits. */
+/* Accepts a request, whose line has this many bytes of src, once its body is complete, so that it
+ * can be executed again. A request with a bad end, or one larger than a read buffer, waits. */
 static enum parse_step
 behind_take(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 {
@@ -135,7 +136,7 @@ pending_hits_execute(struct serve *sv, uint32_t first)
 	return hits;
 }
 
-/* Executes `me`: it shows a copy that answers, and nothing else. */
+/* Executes `me`, which shows a copy that may answer, and nothing else. */
 static enum exec_status
 me_copied(struct serve *sv, struct op *op)
 {
@@ -160,8 +161,8 @@ first_open(const struct session *ss)
 	return a;
 }
 
-/* True if the session's next request waits. Before a pending request there can only be retrievals,
- * as bytes go back only from there on (serve_parse.c). */
+/* True if the session's next request waits. Before a pending request there are only retrievals,
+ * since bytes go back only from there on (serve_parse.c). */
 static bool
 retrievals_wait(struct session *ss)
 {
@@ -178,8 +179,8 @@ retrievals_wait(struct session *ss)
 	return open->offset == ss->read_buf_at && !replying;
 }
 
-/* True if a session cannot use its granted place, because its client does not read. The place was
- * granted for one turn only. */
+/* True if a session cannot use its granted place because its client does not read. A place is
+ * granted for one turn. */
 static bool
 place_is_no_use(struct serve *sv, struct session *ss)
 {
@@ -189,7 +190,7 @@ place_is_no_use(struct serve *sv, struct session *ss)
 	return true;
 }
 
-/* Makes operations of the session's kept requests, up to the first that has no answer. */
+/* Makes operations of the session's kept requests, up to the first without an answer. */
 static void
 answers_push(struct serve *sv, struct session *ss)
 {
@@ -224,7 +225,7 @@ pending_wait(struct serve *sv, struct session *ss)
 	} else {
 		answers_push(sv, ss);
 	}
-	ss->deferrable_bytes = 1; /* from here on: bytes behind it may go back */
+	ss->deferrable_bytes = 1; /* from here on bytes may go back */
 	return false;
 }
 
@@ -244,7 +245,7 @@ pending_resume(struct serve *sv, struct session *ss)
 		return false;
 	if (!session_keeps_open(ss))
 		return true;
-	sv->read_bufs_in_use = true; /* so the pass ends with pending_sweep() */
+	sv->read_bufs_in_use = true; /* so that the pass ends with pending_sweep() */
 	session_visit_end(sv, ss, kept_behind_parse(sv, ss));
 	return false;
 }
@@ -253,7 +254,7 @@ pending_resume(struct serve *sv, struct session *ss)
 
 /* Executes an operation that depends on the stored version, after the backend was asked to promote
  * its key. If the store still lacks the key, a write makes the backend forget it. mg and me only
- * read; for them pending_missed() does that. */
+ * read, and pending_missed() makes the backend forget it for them. */
 static enum exec_status
 execute_here(struct serve *sv, struct op *op, const struct item *it)
 {
@@ -272,7 +273,7 @@ execute_promoted(struct serve *sv, struct op *op)
 	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 	enum exec_status a;
 
-	/* The body has not arrived; execute_body_promoted() follows when it has. */
+	/* The body has not arrived yet; execute_body_promoted() is called when it has. */
 	if ((op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
 		return verb_execute(sv, op);
 	if (it == NULL && pending_promote(sv, op)) {
@@ -297,7 +298,8 @@ execute_body_promoted(struct serve *sv, struct op *op)
 		op->req = ss->filling_req;
 		op->req.key = item_key(ss->fill.item);
 		op->hash = ss->fill.hash;
-		list_unlink(&ss->quota_link); /* it is complete, and keeps its part of the quota */
+		/* The value is complete, and keeps its part of the quota. */
+		list_unlink(&ss->quota_link);
 		if (store_peek(sv->store, op->req.key, op->hash) == NULL &&
 		    pending_promote(sv, op)) {
 			ss->body = BODY_FILLED;
@@ -313,7 +315,7 @@ execute_body_promoted(struct serve *sv, struct op *op)
 
 /* ---- any operation ---- */
 
-/* Executes a get that touches its item. The store does, unless it lacks the key. */
+/* Executes a get that touches its item. The store executes it, unless it lacks the key. */
 static enum exec_status
 touch_execute(struct serve *sv, struct op *op)
 {

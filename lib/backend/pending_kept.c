@@ -1,6 +1,6 @@
 /*
  * pending_kept.c - requests that are kept until they are completed: writes that a backend executes,
- * and retrievals behind them. It decides when each is asked for, keeps it, and completes it.
+ * and retrievals that follow them. Decides when each is asked for, keeps it, and completes it.
  */
 #include "pending_parts.h"
 
@@ -10,8 +10,8 @@
 
 /* ---- pipelines ---- */
 
-/* True if keeping one more leaves chunks for other sessions' first writes, and places for their
- * retrievals. */
+/* True if one more kept request leaves chunks for the first writes of other sessions, and places
+ * for their retrievals. */
 bool
 kept_have_room(const struct serve *sv)
 {
@@ -19,8 +19,8 @@ kept_have_room(const struct serve *sv)
 	       sv->pending->kept_count < PENDING_KEPT_PLACES;
 }
 
-/* A retrieval that is not asked for is executed at its turn. All later requests of its key must
- * then wait for theirs. */
+/* A retrieval that is not asked for is executed at its turn, and then all later requests of its key
+ * must wait for theirs. */
 bool
 pending_may_follow(struct serve *sv, const struct op *op)
 {
@@ -33,8 +33,8 @@ pending_may_follow(struct serve *sv, const struct op *op)
 	       by->follows(by->arg, last->ticket, op->req.key, op->hash);
 }
 
-/* True if a session may keep one more request. It must be able to get a read buffer: a request that
- * cannot be asked for goes back into that. */
+/* True if a session may keep one more request. It must be able to get a read buffer, into which a
+ * request goes back that cannot be asked for. */
 bool
 session_may_pipeline(const struct serve *sv, const struct session *ss)
 {
@@ -46,15 +46,16 @@ session_may_pipeline(const struct serve *sv, const struct session *ss)
 }
 
 enum write_turn {
-	PENDING_NOW, /* write_keep() may follow */
-	/* There is no place: write_enqueue() and pending_later() follow; a datagram is dropped. */
+	PENDING_NOW, /* the request may be asked for: write_keep() may follow */
+	/* There is no place: write_enqueue() and pending_later() follow, or the datagram is
+	 * dropped. */
 	PENDING_QUEUE,
-	PENDING_NEVER, /* it has failed, and is not asked for */
+	PENDING_NEVER, /* the request has failed, and is not asked for */
 };
 
 /* ---- asking ---- */
 
-/* True if op has bytes that can go back; a body that arrived in pieces has none. */
+/* True if op has bytes that can go back. A body that arrived in pieces has none. */
 static bool
 has_bytes(const struct op *op)
 {
@@ -108,8 +109,7 @@ write_enqueue(struct serve *sv, struct op *op, uint32_t value_len)
 	pending_queue(sv, op->session, op->req.key, op->hash, value_len);
 }
 
-/* Keeps a request in a chunk. For a connection that is the chunk which is the credit of its
- * reply. */
+/* Keeps a request in a chunk. For a connection that is the chunk reserved for its reply. */
 static struct kept_request *
 request_keep(struct serve *sv, const struct op *op)
 {
@@ -144,7 +144,7 @@ write_keep(struct serve *sv, struct op *op, const struct fill *value)
 	struct kept_request *w;
 
 	if (ss != NULL)
-		pending_give_up(sv, ss); /* they are used; nothing behind op was asked for */
+		pending_give_up(sv, ss); /* all answers are used; none after op was asked for */
 	else if (ss == NULL)
 		pending_line_give_up(sv, op);
 	if (ss != NULL)
@@ -181,7 +181,7 @@ pending_drop_key(struct serve *sv, struct view key, uint64_t hash)
 
 /* ---- answers ---- */
 
-/* Makes op the kept request of a, with its key in key[]. */
+/* Makes op the kept request of a, whose key is in key[]. */
 static void
 op_restore(struct op *op, const struct pending *a, uint8_t key[static MC_KEY_MAX])
 {
@@ -193,7 +193,7 @@ op_restore(struct op *op, const struct pending *a, uint8_t key[static MC_KEY_MAX
 	op->hash = a->hash;
 }
 
-/* Makes the kept request's chunk the credit of its reply again. */
+/* Reserves the kept request's chunk for its reply again. */
 static void
 kept_let_go(struct serve *sv, struct pending *a)
 {
@@ -220,7 +220,7 @@ read_end(struct serve *sv, struct op *op, struct pending *a, uint64_t since_ns, 
 	if (completed) {
 		ss->kept = a->next;
 		ss->pipeline_stopped = false;
-		pending_kept_end(sv, a); /* its chunk is the credit of the reply */
+		pending_kept_end(sv, a); /* its chunk is reserved for the reply */
 		pending_free(sv, a);
 		return;
 	}
@@ -243,7 +243,7 @@ write_take(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 	if (ss == NULL) {
 		if (a->kept->rest != NULL)
 			pending_rest_go_on(sv, a->kept->rest);
-		return a; /* the reply goes to the sender that the chunk names */
+		return a; /* the reply goes to the sender noted in the chunk */
 	}
 	ss->kept = a->next;
 	a->next = NULL;
@@ -252,7 +252,7 @@ write_take(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 	kept_let_go(sv, a);
 	a->session = NULL;
 	pending_kept_end(sv, a);
-	sv->pending->udp_count++; /* pending_free() counts it as a datagram's */
+	sv->pending->udp_count++; /* pending_free() will count it as a datagram's */
 	return a;
 }
 
@@ -266,8 +266,8 @@ is_flush(const struct op *op)
 	return op->req.verb == MC_FLUSH_ALL || op->req.verb == MC_BIN_FLUSH;
 }
 
-/* Replies that a write has failed. A flush without a reply ends its connection instead: otherwise
- * its client would believe that its items are flushed. */
+/* Replies that a write has failed. A flush without a reply ends its connection instead, since its
+ * client would otherwise believe that its items are flushed. */
 static void
 write_fail(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
@@ -291,7 +291,7 @@ has_value(const struct op *op)
 	       (verb >= MC_BIN_SET && verb <= MC_BIN_PREPEND);
 }
 
-/* Queues a write for a place. If it waited for memory, that wait ends: it gets a place before
+/* Queues a write for a place. Ends its wait for memory, if it had one: it gets a place first, then
  * memory. */
 static enum exec_status
 write_queue(struct serve *sv, struct op *op, uint32_t value_len)
@@ -345,9 +345,9 @@ value_ask(struct serve *sv, struct op *op)
 	return write_ask(sv, op, &fill);
 }
 
-/* Asks for a write behind kept requests. No reply is possible there, so a write that cannot be
- * asked for is executed again when the first kept request is completed. Its body is complete and
- * has the right end (pending_execute.c). */
+/* Asks for a write that follows kept requests. No reply is possible yet. So if it cannot be asked
+ * for, it is executed again when the first kept request is completed. Its body is complete and has
+ * the right end (pending_execute.c). */
 static enum exec_status
 write_ask_behind(struct serve *sv, struct op *op, bool value)
 {
@@ -364,10 +364,10 @@ write_ask_behind(struct serve *sv, struct op *op, bool value)
 		store_fill(sv->store, &fill, op->body.data, len);
 	write_keep(sv, op, value ? &fill : NULL);
 	session_waits(sv, op->session, WAIT_BACKEND);
-	return EXEC_NONE; /* requests behind it may be asked for, too */
+	return EXEC_NONE; /* later requests may be asked for, too */
 }
 
-/* Keeps a retrieval behind kept requests. If it is not asked for now, then at its turn, unless a
+/* Keeps a retrieval after kept requests. If it is not asked for now, it is at its turn, unless a
  * copy answers it. */
 enum exec_status
 execute_read_behind(struct serve *sv, struct op *op)
@@ -411,7 +411,7 @@ execute_write(struct serve *sv, struct op *op)
 	return value ? value_ask(sv, op) : write_ask(sv, op, NULL);
 }
 
-/* Replies with an error to a write whose value is complete, and abandons the value. */
+/* Answers a write whose value is complete with an error, and abandons the value. */
 static enum exec_status
 filled_refuse(struct serve *sv, struct op *op, enum mc_error error)
 {
@@ -433,7 +433,7 @@ execute_filled_write(struct serve *sv, struct op *op)
 	op->req = ss->filling_req;
 	op->req.key = key;
 	op->hash = ss->fill.hash;
-	list_unlink(&ss->quota_link); /* it is complete, and keeps its part of the quota */
+	list_unlink(&ss->quota_link); /* the value is complete, and keeps its part of the quota */
 	if (ss->bad_end)
 		return filled_refuse(sv, op, MC_ERR_CHUNK);
 	switch (write_turn_of(sv, op, ss->fill.value_len)) {
@@ -453,7 +453,7 @@ execute_filled_write(struct serve *sv, struct op *op)
 
 /* ---- completing kept requests ---- */
 
-/* Executes a kept retrieval that was not asked for: a copy answers it, or it is asked for now. */
+/* Executes a kept retrieval that was not asked for: uses a copy, or asks for it now. */
 static enum exec_status
 unasked_execute(struct serve *sv, struct op *op)
 {
@@ -463,8 +463,8 @@ unasked_execute(struct serve *sv, struct op *op)
 	return pending_execute_read(sv, op);
 }
 
-/* Executes a kept retrieval at its turn, with its own answer. A copy is not used: a later retrieval
- * of the key may have been answered before that copy was made. */
+/* Executes a kept retrieval at its turn, with its own answer. A copy is not used: it may be newer,
+ * while the answer to a later retrieval of the key is older than the copy. */
 enum exec_status
 execute_kept_read(struct serve *sv, struct op *op)
 {
@@ -478,7 +478,7 @@ execute_kept_read(struct serve *sv, struct op *op)
 	read_end(sv, op, a, since_ns, status != EXEC_RETRY);
 	if (status == EXEC_DONE)
 		return status;
-	ss->since_ns = since_ns; /* arrival of the request that is completed later */
+	ss->since_ns = since_ns; /* arrival of the request that waits for this one */
 	ss->late_pass = sv->pass;
 	return status;
 }

@@ -1,19 +1,19 @@
 /*
- * pending_order.c - connections whose retrievals wait for a backend, and the order of these.
+ * pending_order.c - retrievals of connections that wait for a backend, and their order.
  *
- * A request that waits goes back into the read buffer as bytes, and so do all requests behind it.
- * They are parsed and executed again when their answers have arrived. So every operation is
- * executed at its turn; only asking is done ahead.
+ * A request that waits goes back into the read buffer as bytes, and so do all requests that follow
+ * it. They are parsed and executed again when their answers have arrived. So every operation is
+ * executed at its turn; only the asking is done ahead.
  */
 #include "pending_parts.h"
 
 #include "serve/serve_record.h"
 #include "serve/serve_since.h"
 
-#define MISSED_TRIES_MAX 8u /* tries while other cores store and evict the key */
+#define MISSED_TRIES_MAX 8u /* most tries while other cores store and evict the key */
 
 /* Returns the pending request at this offset, or one of the same line whose answer an earlier get
- * of this key has used. NULL: there is none. */
+ * of this key has used, too. NULL: there is none. */
 static struct pending *
 pending_at(struct session *ss, uint32_t offset, uint64_t hash)
 {
@@ -27,13 +27,13 @@ pending_at(struct session *ss, uint32_t offset, uint64_t hash)
 }
 
 enum pending_status {
-	PENDING_ANSWERED, /* *answer is the backend's; pending_end() must follow */
+	PENDING_ANSWERED, /* *answer is the backend's answer; pending_end() must follow */
 	PENDING_FAILED,   /* the reply is an error; pending_fail() must follow */
 	PENDING_LATER,    /* pending_later() must follow */
 };
 
-/* Buffers with a place do not count: otherwise peers that end amid a line would take those of
- * others. */
+/* Buffers that have a place do not count. Otherwise peers that stop amid a line would take the
+ * buffers of others. */
 bool
 pending_may_defer(const struct serve *sv, const struct session *ss)
 {
@@ -73,7 +73,7 @@ pending_of(struct serve *sv, const struct op *op)
 {
 	if (op->session == NULL)
 		return pending_line_find(sv, op);
-	/* Op is kept, or has a body in pieces: it is the first in its list. */
+	/* Op is kept, or its body arrived in pieces: its request is the first of its list. */
 	if (op->raw.data == NULL)
 		return op->session->kept != NULL ? op->session->kept : op->session->pending;
 	return op->session->pending != NULL
@@ -81,8 +81,8 @@ pending_of(struct serve *sv, const struct op *op)
 		       : NULL;
 }
 
-/* Asks again for a key that was promoted, and evicted since. False: the backend does not have it
- * any more, or it was asked for PENDING_TIMES_MAX times. */
+/* Asks again for a key that was promoted and has been evicted since. False: the backend no longer
+ * has it, or it was asked for PENDING_TIMES_MAX times. */
 static bool
 ask_again(struct serve *sv, struct op *op, struct pending *a)
 {
@@ -96,12 +96,12 @@ ask_again(struct serve *sv, struct op *op, struct pending *a)
 		return true;
 	}
 	if (op->raw.data == NULL)
-		a->offset = op_offset(op->session, op); /* before its bytes go back */
+		a->offset = op_offset(op->session, op); /* before the bytes of op go back */
 	op->session->pending_counted = op->raw.data != NULL && (op->req.flags & MC_FIRST) != 0;
 	return true;
 }
 
-/* Asks for a session's retrieval, and for others behind it. If there is no place, queues the
+/* Asks for a session's retrieval, and for those that follow. If there is no place, queues the
  * session. */
 static enum pending_status
 session_wait_answer(struct serve *sv, struct op *op, struct backend_answer *answer)
@@ -174,7 +174,7 @@ pending_read(struct serve *sv, struct op *op, struct backend_answer *answer)
 
 /* ---- promotion ---- */
 
-/* Asks for a promotion, or queues the session. False: op is executed without it. */
+/* Asks for a promotion, or queues the session. False: op is executed without the promotion. */
 static bool
 session_promote(struct serve *sv, struct op *op)
 {
@@ -237,9 +237,9 @@ line_has_answered(struct serve *sv, const struct op *op)
 	return a != NULL;
 }
 
-/* Skips the rest of a retrieval line. Offsets of requests that were asked for ahead would no longer
- * match, as nothing is executed for what is skipped. So all of them are dropped, also those of
- * later lines. */
+/* Skips the rest of a retrieval line. The offsets of requests asked for ahead would no longer
+ * match, since skipped keys are not executed. So all of these are dropped, also those of later
+ * lines. */
 static void
 line_rest_skip(struct serve *sv, struct op *op)
 {
@@ -357,7 +357,7 @@ read_pending(struct serve *sv, struct op *op)
 	return status;
 }
 
-/* Completes a retrieval with the store's copy. it NULL: the copy says that the key is a miss. */
+/* Completes a retrieval with the store's copy. it NULL: the copy shows that the key is a miss. */
 static enum exec_status
 read_copied(struct serve *sv, struct op *op, const struct item *it, uint64_t cas)
 {
@@ -367,8 +367,8 @@ read_copied(struct serve *sv, struct op *op, const struct item *it, uint64_t cas
 	return pending_complete(sv, op, &(struct backend_answer){.item = it, .cas = cas});
 }
 
-/* Executes a retrieval. The item that was found may be no copy, and the next lookup may find
- * another one. */
+/* Executes a retrieval. The item found first may be no copy that answers, and a second lookup may
+ * find another item. */
 enum exec_status
 pending_execute_read(struct serve *sv, struct op *op)
 {
@@ -387,8 +387,8 @@ pending_execute_read(struct serve *sv, struct op *op)
 
 /* ---- ends ---- */
 
-/* A pending request may be unused although its operation was executed: a copy had been stored
- * meanwhile. */
+/* A request may still be pending although its operation was executed: a copy was stored meanwhile,
+ * and answered. */
 void
 pending_sweep(struct serve *sv, struct session *ss)
 {
@@ -415,7 +415,8 @@ pending_forget(struct serve *sv, struct session *ss)
 {
 	pending_unread_forget(sv, ss);
 	pending_arrival_leave(sv, ss);
-	pending_unqueue(sv, ss); /* before all else: so the session is not granted its own place */
+	/* Before all else, so that the session is not granted the place that it gives back. */
+	pending_unqueue(sv, ss);
 	pending_give_up(sv, ss);
 	while (ss->kept != NULL)
 		session_pending_end(sv, ss, &ss->kept);

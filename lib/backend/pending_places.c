@@ -1,24 +1,29 @@
 /*
- * pending_places.c - shares of the places for pending requests and of the memory for values, and
+ * pending_places.c - shares of the places for pending requests, and of the memory for values;
  * queues of sessions that wait for a place.
  */
 #include "pending_parts.h"
 
 #include "store/introspect.h"
 
-#define AHEAD_BYTES         (4u << 20)   /* bytes of answers that all sessions ask for ahead */
-#define AHEAD_BYTES_SESSION (128u << 10) /* for a session, or twice what its client takes */
-/* Parts of the difference by which a first answer raises, or lowers, the guess for others. Raising
- * is faster, so that many short answers do not hide a long one. */
+/* Bytes of answers that all sessions together may ask for ahead. */
+#define AHEAD_BYTES (4u << 20)
+/* Bytes that one session may ask for ahead, or twice what its client takes. */
+#define AHEAD_BYTES_SESSION (128u << 10)
+/* When a session's first answer differs from the guess for such answers, the guess moves by
+ * 1/FIRST_RAISES of the difference upwards, or 1/FIRST_LOWERS downwards. Upwards is faster, so that
+ * many short answers do not hide a long one. */
 #define FIRST_RAISES 8u
 #define FIRST_LOWERS 256u
-#define MEAN_OF      8u /* the mean length is that of about this many answers */
-/* Expected answers of this length or more are counted. */
+#define MEAN_OF      8u /* an answer changes the mean length by 1/MEAN_OF of the difference */
+/* Expected answers shorter than this are not counted. */
 #define ASKED_LONG (16u << 10)
-#define ASKED_PART 2u /* of the memory for answers: asked for behind a session's first one */
+/* Answers asked for ahead take at most 1/ASKED_PART of the memory for answers. */
+#define ASKED_PART 2u
 
-#define VALUES_PART     2u  /* the part of the fill quota for values of writes, of all cores */
-#define QUEUES_PER_TURN 64u /* sessions whose wait for a place may end in one turn */
+/* Values of writes, of all cores, take at most 1/VALUES_PART of the fill quota. */
+#define VALUES_PART     2u
+#define QUEUES_PER_TURN 64u /* most sessions whose wait for a place ends in one turn */
 
 static uint32_t
 places_left(const struct pending_table *pt)
@@ -36,7 +41,7 @@ pending_lane_of(struct pending_table *pt, struct view key, uint64_t hash)
 	return &pt->lanes[lane];
 }
 
-/* True if the lane may take one more request. A lane has at most as many as are free, so a lane
+/* True if the lane may have one more request. A lane has at most as many places as are free, so one
  * that stalls leaves half. */
 static bool
 lane_has_place(const struct pending_table *pt, const struct pending_lane *lane)
@@ -44,7 +49,7 @@ lane_has_place(const struct pending_table *pt, const struct pending_lane *lane)
 	return lane->open < places_left(pt);
 }
 
-/* Returns the share of a session when `left` places are free; left is above PENDING_FIRST_ONLY. */
+/* Returns the share of a session while `left` places are free; left is above PENDING_FIRST_ONLY. */
 static uint32_t
 share_of(uint32_t left)
 {
@@ -68,7 +73,7 @@ pending_length_seen(struct pending_table *pt, struct session *ss, const struct i
 		pt->first_bytes -= (pt->first_bytes - bytes) / FIRST_LOWERS;
 }
 
-/* Returns the bytes that an answer of the session is charged as. */
+/* Returns the bytes that an answer to the session counts as. */
 static uint32_t
 expected_of(const struct pending_table *pt, const struct session *ss)
 {
@@ -77,8 +82,8 @@ expected_of(const struct pending_table *pt, const struct session *ss)
 	return each < ASKED_LONG ? 0 : each;
 }
 
-/* Returns how many answers of this length may be asked for behind a session's first one. Those that
- * arrive before their turn, and find no memory, would be asked for again. */
+/* Returns how many answers of this length may be asked for after a session's first one. An answer
+ * that arrives before its turn and finds no memory would have to be asked for again. */
 static uint32_t
 memory_takes(const struct pending_table *pt, const struct session *ss, uint32_t each)
 {
@@ -88,15 +93,15 @@ memory_takes(const struct pending_table *pt, const struct session *ss, uint32_t 
 
 	if (most == 0 || (each != 0 && each < ASKED_LONG))
 		return UINT32_MAX;
-	if (each == 0) /* no answer has arrived yet: one session asks ahead */
+	if (each == 0) /* no answer has arrived yet, so only one session asks ahead */
 		return pt->free_count + ss->pending_count < PENDING_MAX ? 0 : UINT32_MAX;
 	used = pt->asked_bytes + by->answer_bytes(by->arg);
 	return used < most ? (uint32_t)((most - used) / each) : 0;
 }
 
-/* Returns how many answers the session may ask for, by their expected length: as many as twice what
- * its client takes now, or as the session's part, and as memory has room for. Sessions that wait
- * have read buffers. */
+/* Returns how many answers the session may ask for, given their expected length: twice what its
+ * client takes now, or the session's part if that is more; at most what memory has room for. The
+ * part is that of AHEAD_BYTES by the number of sessions that wait, which have read buffers. */
 static uint32_t
 answers_taken(const struct serve *sv, const struct session *ss)
 {
@@ -120,8 +125,8 @@ pending_share(const struct serve *sv, const struct session *ss)
 	return share < taken ? share : taken;
 }
 
-/* True if there is a place for a request. The last places are for sessions without a pending
- * request. */
+/* True if there is a place for a request. The last PENDING_FIRST_ONLY places are for sessions
+ * without a pending request. */
 static bool
 has_place(const struct pending_table *pt, const struct session *ss, const struct pending_lane *lane)
 {
@@ -159,7 +164,8 @@ backend_value_end(struct serve *sv, uint32_t lane, uint32_t value_len)
 	values_remove(sv->pending, &sv->pending->lanes[lane], value_len);
 }
 
-/* True if a value of this many bytes fits. As with places, a lane that stalls leaves half. */
+/* True if there is memory for a value of this many bytes. As with places, a lane that stalls leaves
+ * half. */
 static bool
 values_fit(const struct serve *sv, const struct pending_lane *lane, uint32_t bytes)
 {
@@ -191,8 +197,8 @@ grant_is_for(const struct pending_table *pt, const struct session *ss,
 	return ss != NULL && ss->place_granted && &pt->lanes[ss->place_lane] == lane;
 }
 
-/* A value does not overtake others that wait in its lane: small ones would keep a large one waiting
- * for ever. */
+/* False while others wait in its lane, which a value must not overtake: small values would keep a
+ * large one waiting for ever. */
 bool
 pending_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
 		  uint32_t value_len)
@@ -262,7 +268,7 @@ pending_queue(struct serve *sv, struct session *ss, struct view key, uint64_t ha
 {
 	struct pending_table *pt = sv->pending;
 
-	if (ss->place_granted) /* its key has another lane now */
+	if (ss->place_granted) /* the key belongs to another lane now */
 		grant_return(pt, ss);
 	if (ss->place_since_ns == 0)
 		ss->place_since_ns = sv->clock.now_ns;
@@ -289,9 +295,9 @@ queue_leave(struct pending_table *pt, struct session *ss)
 		list_unlink(&lane->link);
 }
 
-/* Ends the wait of the first session in a lane's queue: it is granted a place, or fails after
- * timeout_ns. The place is reserved until its request is executed; otherwise a session that is
- * parsed earlier would take it. False: the session continues to wait. */
+/* Ends the wait of the first session in a lane's queue: grants a place, or fails it after
+ * timeout_ns. The place stays reserved until the session's request is executed; otherwise a session
+ * that is parsed earlier would take it. False: the session continues to wait. */
 static bool
 first_leaves(struct serve *sv, struct pending_lane *lane)
 {
@@ -314,7 +320,7 @@ first_leaves(struct serve *sv, struct pending_lane *lane)
 	return true;
 }
 
-/* Serves the first session of each waiting lane, in turns. */
+/* Serves the first session of each lane that has a queue, one lane after the other. */
 void
 pending_queues_serve(struct serve *sv)
 {

@@ -7,8 +7,8 @@
 
 /* ---- asking ---- */
 
-/* Returns how many whole parts of the timeout are left to a request that has waited for a place
- * since then, at least one; 0: it has not waited. */
+/* Returns how many whole parts of the timeout are left, at least one, to a request that has waited
+ * for a place since since_ns; 0: it has not waited. */
 static uint32_t
 parts_left(const struct serve *sv, uint64_t since_ns)
 {
@@ -37,7 +37,7 @@ asked_begin(struct serve *sv, struct pending *a, struct backend_ask *ask)
 	ask->lane = a->lane;
 }
 
-/* Returns the kind of ask for a request whose key the store lacks. */
+/* Returns how a request is asked for whose key the store lacks. */
 static uint8_t
 ask_kind(const struct serve *sv, const struct mc_req *req)
 {
@@ -48,7 +48,7 @@ ask_kind(const struct serve *sv, const struct mc_req *req)
 						    : BACKEND_ASK_READ;
 }
 
-/* Begins a pending request, without asking for it. Returns NULL if there is no place. */
+/* Begins a pending request without asking for it. Returns NULL if there is no place. */
 static struct pending *
 pending_begin(struct serve *sv, struct session *ss, struct view key, uint64_t hash)
 {
@@ -114,7 +114,7 @@ pending_ask_again(struct serve *sv, struct pending *a, const struct mc_req *req,
 	ensure(a->state != PENDING_ASKED && a->answer.item == NULL);
 	list_unlink(&a->due);
 	a->ticket += 1ull << PENDING_SLOT_BITS;
-	/* The key may have moved to another lane. */
+	/* The key may have moved to another lane since it was asked for. */
 	a->lane = (uint16_t)(lane - sv->pending->lanes);
 	lane->open++;
 	asked_begin(sv, a, &ask);
@@ -157,7 +157,7 @@ pending_kept_end(struct serve *sv, struct pending *a)
 	--*kept_cell(sv, a->hash);
 }
 
-/* Begins a kept request behind the session's others. A session has at most PENDING_KEPT_MAX. */
+/* Begins a kept request after the session's others. A session has at most PENDING_KEPT_MAX. */
 static struct pending *
 kept_begin(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash)
 {
@@ -198,7 +198,7 @@ pending_ask_write(struct serve *sv, struct session *ss, struct kept_request *kep
 	pt->backend.ask(pt->backend.arg, &ask);
 }
 
-/* Makes a kept retrieval one that has no answer and is asked for at its turn. */
+/* Makes a kept retrieval one without an answer, which is asked for at its turn. */
 static void
 unasked_begin(struct pending_table *pt, struct pending *a)
 {
@@ -341,7 +341,7 @@ backend_answer(struct serve *sv, uint64_t ticket, const struct backend_answer *a
 	a = &sv->pending->table[slot];
 	if (a->ticket != ticket || a->state != PENDING_ASKED)
 		return false;
-	sv->pending->first_bytes |= 1; /* before the first answer no length is known */
+	sv->pending->first_bytes |= 1; /* until the first answer no length is known */
 	pending_answered(sv, a, answer);
 	return true;
 }
@@ -390,7 +390,7 @@ pending_may_have(const struct serve *sv, struct view key, uint64_t hash)
 	return by->tier.may_have(by->arg, key, hash);
 }
 
-/* A pass of one operation gains nothing by a prefetch. */
+/* A pass of one operation gains nothing from a prefetch. */
 void
 pending_sets(const struct serve *sv, const struct op *op)
 {
@@ -399,7 +399,7 @@ pending_sets(const struct serve *sv, const struct op *op)
 		missed_prefetch(sv);
 }
 
-/* Gives a sample to the backend, which says when the next one is due. */
+/* Gives a sample to the backend, which returns when the next one is due. */
 static NOT_FLAT void
 sample(struct pending_table *pt, struct view key, uint64_t hash)
 {
@@ -460,8 +460,8 @@ session_pending_end(struct serve *sv, struct session *ss, struct pending **link)
 	pending_free(sv, a);
 }
 
-/* Keeps an answer for later gets of its line that have the same key: the pending request moves to
- * the offset of the last of them. */
+/* Keeps an answer for the later gets of its line that have the same key. The pending request moves
+ * to the offset of the last of them. */
 static void
 pass_on(struct session *ss, struct pending **link)
 {
@@ -472,13 +472,13 @@ pass_on(struct session *ss, struct pending **link)
 	a->more = 0;
 	ss->passed_on += !a->passed_on;
 	a->passed_on = true;
-	a->bytes = 0; /* the later gets may have other lengths */
+	a->bytes = 0; /* the later gets may have another length */
 	link = pending_link_from(link, a->offset);
 	a->next = *link;
 	*link = a;
 }
 
-/* Ends a pending request whose own request is answered, unless later gets of its line use the
+/* Ends a pending request whose own get is answered, unless later gets of its line use the
  * answer. */
 static void
 session_pending_used(struct serve *sv, struct session *ss, struct pending **link)
@@ -510,7 +510,8 @@ pending_end(struct serve *sv, struct op *op)
 	uint32_t offset;
 
 	if (ss == NULL || ss->pending == NULL)
-		return; /* a line's ends with its line, a kept one in pending_read_end() */
+		return; /* a line's request ends with the line, and a kept one when it is completed
+			 */
 	offset = op_offset(ss, op);
 	link = pending_link_at(ss, offset);
 	if (*link != NULL && (*link)->offset == offset)
@@ -543,8 +544,7 @@ pending_drop(struct serve *sv, struct pending *a)
 	while (*link != NULL && *link != a)
 		link = &(*link)->next;
 	ensure(*link == a);
-	/* Unless later requests are pending, the bytes behind it now lie elsewhere in the
-	 * buffer. */
+	/* Unless later requests are pending, the bytes that follow have moved in the buffer. */
 	a->session->ahead = false;
 	session_leave_out(a->session, a->hash);
 	session_pending_end(sv, a->session, link);

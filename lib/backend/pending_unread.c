@@ -1,30 +1,31 @@
 /*
- * pending_unread.c - values that clients have yet to read, and newcomers. A newcomer has not read
- * any value of a backend. While unread values hold as much as they may, its first request waits
- * until a client has read its value. Otherwise it takes the place of the client that has read
- * nothing for longest.
+ * pending_unread.c - values that clients have yet to read, and newcomers, which are clients that
+ * have read no value of a backend. While unread values hold all the memory that they may, a
+ * newcomer's first request waits until a client has read its value, or takes the place of the
+ * client that has read nothing for longest.
  */
 #include "pending_parts.h"
 
 #include "base/time_units.h"
 #include "store/introspect.h"
 
-#define UNREAD_VALUE_PART 8u /* a value counts as at most one in this many of the memory */
-#define UNREAD_PART       2u /* unread values may hold one in this many of what begun values may */
-/* A client with a closed window has this time, and two round trips, to read something. */
+/* A value counts as at most 1/UNREAD_VALUE_PART of the memory for unread values. */
+#define UNREAD_VALUE_PART 8u
+/* Unread values may hold 1/UNREAD_PART of what unfinished values may. */
+#define UNREAD_PART 2u
+/* A client with a closed window must read something within this time and two round trips. */
 #define UNREAD_STALL_NS (20 * NS_PER_MS)
-/* A client with an open window has this time instead: its ACKs may wait behind segments of
- * others. */
+/* The time for a client with an open window: its ACKs may wait behind segments of others. */
 #define UNREAD_SILENT_NS (100 * NS_PER_MS)
-/* Resets for newcomers are paced: clients that return at once, or all together, would fill the
- * lanes. A spare amount of resets serves the first newcomers behind clients that came together and
- * read nothing. */
+/* Resets in favour of newcomers are paced, since clients that reconnect at once, or all together,
+ * would fill the lanes. A burst of resets is allowed for the first newcomers, so that they are
+ * served even if many clients that read nothing came just before. */
 #define UNREAD_EACH_NS       (4 * NS_PER_MS)
 #define UNREAD_BURST         8u
 #define UNREAD_SPARE_EACH_NS (128 * NS_PER_MS)
 #define UNREAD_SPARE_BURST   16u
 #define UNREAD_LOOKS         4u /* clients examined in a turn while unread values hold much */
-/* Places that end in a turn because values are larger than expected. */
+/* Most places ended in a turn because values are larger than expected. */
 #define ENDED_PER_TURN     16u
 #define NEWCOMERS_PER_TURN 64u
 
@@ -36,7 +37,7 @@ pending_unread_create(struct pending_table *pt, struct region *region, uint32_t 
 		pt->unread_free[pt->unread_left++] = (uint16_t)(i + 1);
 	budget_create(&pt->unread_places, region, UNREAD_MAX, 0, core);
 	budget_count_always(&pt->unread_places);
-	pt->unread_most = UINT32_MAX; /* until a value is begun */
+	pt->unread_most = UINT32_MAX; /* until the first value begins */
 }
 
 static struct unread *
@@ -51,14 +52,15 @@ has_unread(const struct session *ss)
 	return ss->reader != READER_NEW && ss->reader != READER_PROVEN;
 }
 
-/* Updates what unread values may hold, as the memory may have changed. */
+/* Updates how much unread values may hold, since the memory limit may have changed. */
 static void
 most_update(struct serve *sv)
 {
 	sv->pending->unread_most = store_begun_max(sv->store) / UNREAD_PART / sv->shared->cores;
 }
 
-/* Returns the bytes that a value counts as. A long value alone must not keep newcomers out. */
+/* Returns the bytes that a value counts as; bounded, since one long value must not keep all
+ * newcomers out. */
 static uint32_t
 charge_of(const struct pending_table *pt, uint32_t bytes)
 {
@@ -75,7 +77,8 @@ has_room(const struct pending_table *pt)
 	       pt->unread_bytes + charge_of(pt, pt->first_bytes) <= pt->unread_most;
 }
 
-/* Begins to watch unread values once they hold half of what they may. */
+/* Sets whether unread values are watched: from half of what they may hold on, or while newcomers
+ * wait. */
 static void
 busy_update(struct pending_table *pt)
 {
@@ -127,8 +130,8 @@ pending_unread_forget(struct serve *sv, struct session *ss)
 		unread_end(sv, ss);
 }
 
-/* True if the client has acknowledged everything that it has asked for. A value's memory is held
- * until its last byte is acknowledged. */
+/* True if the client has acknowledged all it asked for. A value holds its memory until its last
+ * byte is acknowledged. */
 static bool
 is_read(const struct unread *u)
 {
@@ -159,7 +162,7 @@ pending_unread_value(struct serve *sv, struct session *ss)
 	busy_update(pt);
 }
 
-/* ---- who yields ---- */
+/* ---- which client yields ---- */
 
 /* Returns a number that changes with each ACK of the client. */
 static uint32_t
@@ -168,9 +171,9 @@ progress_of(const struct session *ss)
 	return ss->value.offset - conn_unacknowledged(ss->conn);
 }
 
-/* Ranks clients that may have to yield. First are those that have read everything, then those that
- * have acknowledged nothing for a while. Of these, one with a closed window is before one whose
- * source has more than its part, and that before the first in line. */
+/* Returns a client's rank for yielding, 0 first. First come clients that have read everything, then
+ * those that have acknowledged nothing for a while: first those with a closed window, and among
+ * equals first those whose source has more than its share. */
 static uint32_t
 unread_rank(void *arg, struct list *link)
 {
@@ -184,7 +187,7 @@ unread_rank(void *arg, struct list *link)
 
 	if (is_read(u))
 		return 0;
-	if (conn_unacknowledged(ss->conn) == 0) /* it waits for a server */
+	if (conn_unacknowledged(ss->conn) == 0) /* the client waits for a server */
 		return BUDGET_KEEPS;
 	if (progress != u->progress) {
 		u->progress = progress;
@@ -195,7 +198,7 @@ unread_rank(void *arg, struct list *link)
 	return (full ? 1 : 3) + !budget_source_is_over(&sv->pending->unread_places, &u->place);
 }
 
-/* Takes one of `burst` amounts; one amount returns after each_ns. False: none is left. */
+/* Takes one of `burst` tokens; one token returns every each_ns. False: none is left. */
 static bool
 pace_take(uint64_t *used_ns, uint64_t now_ns, uint64_t each_ns, uint32_t burst)
 {
@@ -207,7 +210,8 @@ pace_take(uint64_t *used_ns, uint64_t now_ns, uint64_t each_ns, uint32_t burst)
 	return true;
 }
 
-/* Takes a reset from what the pace allows, from the steady amount first. False: none is left. */
+/* Takes a token for a reset, from the steady pace first, then from the spare one. False: none is
+ * left. */
 static bool
 reset_take(struct serve *sv)
 {
@@ -233,7 +237,7 @@ unread_yield(struct serve *sv, bool is_paced)
 		unread_end(sv, ss);
 		return true;
 	}
-	/* A reset that is not paced still uses up an amount. */
+	/* An unpaced reset takes a token, too, but does not need one. */
 	if (!reset_take(sv) && is_paced)
 		return false;
 	serve_count(sv, CONN_SLOW_REQUEST);
@@ -242,7 +246,7 @@ unread_yield(struct serve *sv, bool is_paced)
 	return true;
 }
 
-/* Examines the first clients in line. Those that make progress go to the end. */
+/* Examines the first clients of the list. Those that make progress go to its end. */
 static void
 unread_look(struct serve *sv)
 {
@@ -299,7 +303,7 @@ pending_newcomer_wait(struct serve *sv, struct session *ss)
 	busy_update(sv->pending);
 }
 
-/* Ends the wait of a newcomer: it will be visited next. */
+/* Ends the wait of a newcomer, which is visited next. */
 static void
 newcomer_leaves(struct serve *sv, struct session *ss)
 {
@@ -308,7 +312,8 @@ newcomer_leaves(struct serve *sv, struct session *ss)
 	conn_requeue(sv->stack, ss->conn);
 }
 
-/* True if there is room for a newcomer's first value. Others may have to yield for it. */
+/* True if there is room for a newcomer's first value, if necessary after other clients have
+ * yielded. */
 static bool
 newcomer_has_room(struct serve *sv)
 {
@@ -318,7 +323,7 @@ newcomer_has_room(struct serve *sv)
 	return true;
 }
 
-/* Fails newcomers that have waited too long. */
+/* Fails the newcomers that have waited too long. */
 static void
 newcomers_expire(struct serve *sv)
 {
@@ -345,8 +350,8 @@ newcomer_admit(struct serve *sv, struct list *link)
 	newcomer_leaves(sv, ss);
 }
 
-/* Lets newcomers ask, the last one first: otherwise it would wait for all clients that came before
- * it and do not read. */
+/* Lets newcomers ask, the last one first. In the order of arrival each would wait for all earlier
+ * clients that do not read. */
 static void
 newcomers_admit(struct serve *sv)
 {

@@ -1,6 +1,6 @@
 /*
- * budget.c - counts the holders of a short pool by address, and addresses by prefix, in cells found
- * by hash.
+ * budget.c - counts the holders of a scarce pool by address, and addresses by prefix, in cells that
+ * a hash finds.
  */
 #include "budget.h"
 
@@ -9,7 +9,8 @@
 
 #define PREFIX_V4_BYTES 3u /* /24 */
 #define PREFIX_V6_BYTES 7u /* /56 */
-/* Like an IPv4 address, one host has all addresses of an IPv6 network (RFC 7421 section 2). */
+/* A host has all addresses of an IPv6 network (RFC 7421 section 2), so such a network counts like
+ * one IPv4 address. */
 #define SOURCE_V6_BYTES 8u
 
 size_t
@@ -46,8 +47,8 @@ budget_count_always(struct budget *b)
 	b->low = b->enough = UINT32_MAX;
 }
 
-/* Returns the cell of these bytes: their own, or an empty one, or else one that is shared with
- * another source. */
+/* Returns the cell for these bytes: their own, or an empty one; otherwise one that other bytes use,
+ * too. */
 static uint16_t
 cell_find(const struct budget *b, struct budget_cell *cells, const uint8_t *bytes, uint32_t len)
 {
@@ -70,7 +71,7 @@ cell_find(const struct budget *b, struct budget_cell *cells, const uint8_t *byte
 	return (uint16_t)(free - cells);
 }
 
-/* Returns the cell of the address. A new cell stores that of its prefix. */
+/* Returns the cell of the address. A new cell refers to that of its prefix. */
 static uint16_t
 source_find(const struct budget *b, const struct ip_addr *ip)
 {

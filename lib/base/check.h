@@ -15,11 +15,9 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/*
- * For the loops over a batch. gcc considers the functions they call for each key, linked as a whole
- * program, too large to inline, which costs a tenth (measured: gcc 12). NOT_FLAT excludes the rare
- * parts.
- */
+/* For loops over a batch. gcc, when it links the whole program, considers the functions that they
+ * call for each key too large to inline, which costs a tenth (measured: gcc 12). NOT_FLAT excludes
+ * the rare parts. */
 #define FLAT     __attribute__((flatten))
 #define NOT_FLAT __attribute__((noinline))
 

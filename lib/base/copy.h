@@ -2,7 +2,7 @@
  * copy.h - copies of short lengths that are known only at run time.
  *
  * Thread: pure functions.
- * Bounds: touches exactly len bytes on either side: words overlap instead of reaching past the end.
+ * Bounds: reads and writes exactly len bytes. Words overlap, so none reaches beyond the end.
  */
 #ifndef CLOCKOO_COPY_H
 #define CLOCKOO_COPY_H
@@ -10,7 +10,7 @@
 #include "bytes.h"
 #include "check.h"
 
-#define COPY_INLINE_MAX 128u /* bytes; beyond, a call costs less than it saves */
+#define COPY_INLINE_MAX 128u /* for more bytes a call costs less than inlining saves */
 
 static inline void
 copy_below_16(uint8_t *to, const uint8_t *from, uint32_t len)
@@ -26,7 +26,7 @@ copy_below_16(uint8_t *to, const uint8_t *from, uint32_t len)
 		store_u32(to, head);
 		store_u32(to + len - 4, tail);
 	} else if (len != 0) {
-		/* With one to three bytes these are the first, the middle and the last. */
+		/* With one to three bytes these three are the first, the middle and the last. */
 		to[0] = from[0];
 		to[len / 2] = from[len / 2];
 		to[len - 1] = from[len - 1];

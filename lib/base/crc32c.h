@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns the CRC32C of bytes that follow those of which crc is. ISA-L declares them as writable,
- * but only reads them. */
+/* Returns the CRC32C of bytes, continuing from crc, that of the bytes before them. ISA-L declares
+ * the bytes as writable, but only reads them. */
 static inline uint32_t
 crc32c(const void *bytes, size_t len, uint32_t crc)
 {

@@ -1,5 +1,5 @@
 /*
- * gap.h - the seam between two steps of the store's protocol at which a test lets another thread
+ * gap.h - a point between two steps of the store's protocol at which a test lets another thread
  * run.
  *
  * Shape:  with STORE_GAPS each gap calls the test's stress_gap(); without it a gap is no code.

@@ -1,8 +1,8 @@
 /*
  * hash.h - the one interface to a hash function: XXH3, 64 bits, seeded per process.
  *
- * The seed is passed in, so that a client cannot aim at a bucket and a test can
- * replay a run. Source: xxHash 0.8 (header only, inlined).
+ * The seed is passed in: a client that does not know it cannot choose keys of one bucket, and a
+ * test can replay a run. Source: xxHash 0.8 (header only, inlined).
  *
  * Keys of up to 16 bytes, which most keys of caches are, are hashed inline in some 25 instructions;
  * a call that selects among all lengths would cost as many again. Inlining needs an internal

@@ -24,8 +24,8 @@ struct ip_addr {
 /* Bytes 8 to 11 of an IPv4 address, as the machine loads them; 0 to 7 are zero. */
 #define IP_ADDR_V4_MARK 0xffff0000u
 
-/* Writes the address in place, by words: a struct that is built elsewhere and copied whole waits
- * for the stores of its parts. */
+/* Writes the address in place, by words. A struct that is built elsewhere, and copied as a whole,
+ * would wait for the stores of its parts. */
 static inline void
 ip_addr_set_v4(struct ip_addr *a, uint32_t ip)
 {
@@ -77,8 +77,8 @@ ip_addr_is_link_local(const struct ip_addr *a)
 	return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;
 }
 
-/* RFC 1122 section 3.2.1.3, RFC 4291 section 2.4: true if one host can have the address, which is
- * no group, loopback or unspecified address. */
+/* True if a host can have the address: it is no group, loopback or unspecified address (RFC 1122
+ * section 3.2.1.3, RFC 4291 section 2.4). */
 bool ip_addr_is_host(const struct ip_addr *a);
 
 /* True for an IPv4 address with a host part of only zeros or ones, except on a link of two hosts

@@ -36,11 +36,12 @@ log_cell_of(uint64_t ns)
 	return cell < LOG_CELLS ? cell : LOG_CELLS - 1;
 }
 
-/* Returns where a cell begins; for LOG_CELLS, where the last cell would end. */
+/* Returns the time at which a cell begins; for LOG_CELLS, at which the last cell would end. */
 uint64_t log_cell_begin_ns(uint32_t cell);
 
-/* Returns a time that at least of_million / 10^6 of the times in these cells do not exceed, to the
- * precision of a cell; 0: there are none. longest_ns: the longest time; UINT64_MAX: unknown. */
+/* Returns a time, to the precision of a cell, that is not exceeded by at least of_million / 10^6 of
+ * the times in these cells; 0: there are none. longest_ns: the longest time; UINT64_MAX: it is not
+ * known. */
 uint64_t log_cells_percentile_ns(const uint64_t cells[LOG_CELLS], uint64_t longest_ns,
 				 uint32_t of_million);
 

@@ -1,6 +1,6 @@
 /*
- * nic_allowances.h - what a cloud counts against its instance, by the names that DPDK's driver has
- * for its counters.
+ * nic_allowances.h - a cloud's counts of packets beyond the allowances of an instance, by the names
+ * of the counters in DPDK's driver.
  *
  * Amazon's ENA has all of them; CONNTRACK_LEFT from DPDK 23.11 on. Packets above an allowance are
  * dropped, or wait, before the instance sees them.

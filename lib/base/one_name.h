@@ -1,9 +1,9 @@
 /*
  * one_name.h - distinguishes a file of ours from one that another user put in its place.
  *
- * A file with a second name may be anybody's: who can write to a folder can put a hard link to a
- * file of ours there under a name that we open, and what we write then destroys that file.
- * O_NOFOLLOW stops symbolic links only.
+ * A file with a second name may be another one than it seems: a user who can write to a folder can
+ * make a hard link there to a file of ours, under a name that we open. What we then write destroys
+ * that file. O_NOFOLLOW stops symbolic links only.
  *
  * Thread: any.
  */
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-/* True if fd is a plain file that has one name at most. */
+/* True if fd is a plain file with at most one name. */
 static inline bool
 file_has_one_name(int fd)
 {

@@ -2,7 +2,7 @@
  * prf.h - the one interface to a keyed pseudorandom function: SipHash-2-4 (Aumasson and Bernstein,
  * Indocrypt 2012), from libsodium.
  *
- * For numbers that a peer sees and must not be able to predict: any number of outputs says nothing
+ * For numbers that a peer sees and must not be able to predict: the outputs so far reveal nothing
  * about the next one. A seeded hash (hash.h) is faster and has no such property.
  *
  * Thread: pure functions.
@@ -17,7 +17,7 @@
 #include <sodium/crypto_shorthash.h>
 
 struct prf_key {
-	uint8_t b[crypto_shorthash_KEYBYTES]; /* 16, from the system's random source */
+	uint8_t b[crypto_shorthash_KEYBYTES]; /* 16 bytes from the system's random source */
 };
 
 static inline uint64_t

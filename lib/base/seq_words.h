@@ -21,7 +21,7 @@
 
 #define SEQ_READS 8u
 
-/* For the test: the step that is left out, and how long a copy is held open. */
+/* For the test: which step is left out, and for how long a copy is delayed. */
 #ifndef SEQ_MUTANT
 #define SEQ_MUTANT 0
 #endif
@@ -36,8 +36,8 @@ seq_words_write(_Atomic uint64_t *version, _Atomic uint64_t *words, const void *
 
 	if (SEQ_MUTANT != 1)
 		atomic_store_explicit(version, v + 1, memory_order_relaxed);
-	/* Pairs with the acquire fence in seq_words_read: a reader of any of these words sees the
-	 * odd version, or a later one. */
+	/* Release: pairs with the acquire fence in seq_words_read. A reader that sees any of these
+	 * words sees the odd version, or a later one. */
 	atomic_thread_fence(memory_order_release);
 	for (size_t i = 0; i < bytes; i += 8) {
 		uint64_t word;
@@ -46,7 +46,7 @@ seq_words_write(_Atomic uint64_t *version, _Atomic uint64_t *words, const void *
 		atomic_store_explicit(&words[i / 8], word, memory_order_relaxed);
 		SEQ_GAP();
 	}
-	/* Pairs with the acquire load in seq_words_read. */
+	/* Release: pairs with the acquire load in seq_words_read. */
 	atomic_store_explicit(version, v + 2, memory_order_release);
 }
 

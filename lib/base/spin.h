@@ -4,7 +4,7 @@
  * Thread: any. A holder waits only for a lock further down the order: resize, index buckets (by
  *         address), slab class, page pool.
  *
- * Bounds: the wait is as long as the holders before; no get ever takes one.
+ * Bounds: a thread waits as long as those before it hold the lock. No get takes such a lock.
  */
 #ifndef CLOCKOO_SPIN_H
 #define CLOCKOO_SPIN_H
@@ -27,7 +27,8 @@ spin_pause(void)
 	protocol_gap();
 }
 
-/* Without a look first: a lock is mostly free, and its cache line comes once, to be written. */
+/* Exchanges without a load before: a lock is mostly free, and the exchange fetches its cache line
+ * once, for writing. */
 static inline bool
 spin_try(struct spin *s)
 {

@@ -1,7 +1,8 @@
 /*
  * time_units.h - nanoseconds in other units of time, and a clock of the kernel's in nanoseconds.
  *
- * Rooms of lib are given the time; of them only dpdk, which makes the cores' clock, reads one here.
+ * Of the rooms of lib only dpdk reads a clock here, to make the cores' clock. The others are given
+ * the time.
  *
  * Thread: any.
  */

@@ -1,30 +1,32 @@
 /*
- * bond.c - receive from two members, send over those that distribute, and core 0's turn of the
- * protocol.
+ * bond.c - receives from two members, sends over those that distribute, and runs the protocol in
+ * core 0's turn.
  */
 #include "bond.h"
 #include "kernel/kernel_ring.h"
 #include "pkt/handover.h"
 
-#define TICK_NS    10000000ull            /* between two runs of the machines without an event */
-#define SLOW_BYTES (LACP_FRAME_BYTES + 1) /* of a slot: the member, and its frame */
-#define SLOW_TURN  8u                     /* LACPDUs of another core in one turn */
+/* Time between two runs of the state machines, without an event. */
+#define TICK_NS    10000000ull
+#define SLOW_BYTES (LACP_FRAME_BYTES + 1) /* bytes of a slot: the member, and the frame */
+/* Most LACPDUs of another core that are handled in one turn. */
+#define SLOW_TURN 8u
 
 const struct counter_name bond_counter_names[BOND_COUNTER_COUNT] = {BOND_COUNTERS(COUNTER_NAME)};
 
-/* Which members do what: frames of member i are taken (bit i), it distributes (bit i +
+/* Bits of `roles`: frames of member i are accepted (bit i), and it distributes (bit i +
  * BOND_MEMBERS). */
 #define ACCEPTS(member)     (1u << (member))
 #define DISTRIBUTES(member) (1u << ((member) + BOND_MEMBERS))
 
 struct bond_port {
-	struct port port; /* first: the port is this struct */
+	struct port port; /* first member, so that the port is also this struct */
 	struct bond *bond;
 	struct port *lower[BOND_MEMBERS];
 	uint32_t core;
 	uint32_t turn;                   /* the member that is polled first */
 	struct burst in;                 /* the burst of the member that is polled second */
-	struct burst held[BOND_MEMBERS]; /* refused by the member */
+	struct burst held[BOND_MEMBERS]; /* frames that each member has refused */
 	struct kernel_ring slow;         /* to core 0: LACPDUs that this core received */
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[BOND_COUNTER_COUNT];
 };
@@ -32,10 +34,10 @@ struct bond_port {
 struct bond {
 	struct bond_config cfg;
 	struct bond_port *ports;
-	struct lacp lacp; /* core 0's, as the next two */
+	struct lacp lacp; /* used by core 0, as are the next two fields */
 	uint32_t active;  /* active-backup: the member that carries frames */
-	uint64_t run_ns;  /* when the machines run next */
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t roles; /* by core 0 */
+	uint64_t run_ns;  /* when the state machines run next */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t roles; /* written by core 0 */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t mbps[BOND_MEMBERS];
 	_Atomic uint32_t fault[BOND_MEMBERS]; /* enum lacp_fault */
 	_Atomic uint32_t switches;
@@ -47,7 +49,7 @@ of(struct port *port)
 	return (struct bond_port *)(void *)port;
 }
 
-/* The words are independent of all other memory: relaxed. */
+/* Relaxed: the words are independent of all other memory. */
 static inline uint32_t
 word(const _Atomic uint32_t *at)
 {
@@ -83,8 +85,8 @@ burst_move(struct burst *to, const struct burst *from, uint32_t i)
 
 /* ---- the protocol, in core 0's turn ---- */
 
-/* Sends one frame of the protocol on a member. A member that refuses it loses it: the machines
- * send again. False: it was not sent. */
+/* Sends one frame of the protocol on a member. If the member refuses it, it is lost; the state
+ * machines will send again. False: it was not sent. */
 static bool
 send_slow(struct bond_port *p, uint32_t member, const uint8_t *bytes)
 {
@@ -116,7 +118,7 @@ send_lacpdus(struct bond_port *p, uint64_t now_ns)
 	}
 }
 
-/* Takes a LACPDU or marker of a member. */
+/* Handles a LACPDU or marker that a member has received. */
 static void
 take_slow(struct bond_port *p, uint32_t member, const uint8_t *data, uint32_t len, uint64_t now_ns)
 {
@@ -145,7 +147,7 @@ take_slow(struct bond_port *p, uint32_t member, const uint8_t *data, uint32_t le
 	}
 }
 
-/* Takes what the other cores have received. */
+/* Handles the LACPDUs that the other cores have received. */
 static void
 take_slow_of_cores(struct bond_port *p, uint64_t now_ns)
 {
@@ -228,7 +230,7 @@ run(struct bond_port *p)
 
 /* ---- sending ---- */
 
-/* Sends what a member refused. True if the member takes more. */
+/* Sends the frames that a member has refused. True: the member accepts more. */
 static bool
 flush_held(struct bond_port *p, uint32_t member, uint32_t roles)
 {
@@ -251,7 +253,7 @@ flush_held(struct bond_port *p, uint32_t member, uint32_t roles)
 	return left == 0;
 }
 
-/* Returns the member of a frame; BOND_MEMBERS: none distributes. */
+/* Returns the member for a frame; BOND_MEMBERS: none distributes. */
 static inline uint32_t
 member_of(const uint8_t *data, uint32_t len, uint32_t roles)
 {
@@ -262,7 +264,7 @@ member_of(const uint8_t *data, uint32_t len, uint32_t roles)
 	return first ? 0 : second ? 1 : BOND_MEMBERS;
 }
 
-/* Sends a burst on a member, and keeps what it refuses. */
+/* Sends a burst on a member, and keeps the frames that it refuses. */
 static void
 send_on(struct bond_port *p, uint32_t member, const struct burst *out)
 {
@@ -303,7 +305,8 @@ bond_tx(struct port *port, const struct burst *b)
 	}
 	for (uint32_t m = 0; m < BOND_MEMBERS; m++)
 		send_on(p, m, &out[m]);
-	/* A core whose queue is full does not receive, and a lost member must still be noticed. */
+	/* A core whose queue is full does not receive, and a dead member must be noticed
+	 * nevertheless. */
 	if (unlikely(i < b->count && p->core == 0))
 		run(p);
 	return i;

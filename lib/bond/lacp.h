@@ -54,14 +54,15 @@ enum lacp_fault {
 };
 
 struct lacp_port {
-	struct lacp_info actor, partner; /* operational parameters, clauses 6.4.7 */
+	struct lacp_info actor, partner; /* operational parameters, clause 6.4.7 */
 	uint32_t mbps;                   /* 0: no link */
 	enum lacp_rx_state rx;
 	enum lacp_mux_state mux;
 	bool selected, need_to_transmit, looped;
 	uint64_t current_while_ns, wait_while_ns; /* when each timer ends */
 	uint64_t periodic_from_ns;                /* the last periodic transmission */
-	uint64_t sent_from_ns;                    /* a second in which sent LACPDUs were sent */
+	/* When the second began in which `sent` LACPDUs were sent. */
+	uint64_t sent_from_ns;
 	uint32_t sent;
 };
 

@@ -20,12 +20,12 @@
 /* An item, cut into words. */
 struct item {
 	char text[ITEM_BYTES];  /* as given, for errors */
-	char words[ITEM_BYTES]; /* with zero bytes between them */
+	char words[ITEM_BYTES]; /* the same text, with zero bytes between the words */
 	const char *word[WORDS_MAX];
 	uint32_t count;
 };
 
-/* Parses a whole word as an address, with a prefix length or alone. */
+/* Parses a whole word as an address, which a prefix length may follow. */
 static bool
 parse_net(const char *word, struct config_net *net)
 {
@@ -45,7 +45,7 @@ parse_gateway(const char *word, struct ip_addr *ip)
 	return true;
 }
 
-/* Parses the pairs of a keyword and a number behind word `from`. mtu NULL: none is allowed. */
+/* Parses the pairs of a keyword and a number after word `from`. mtu NULL: no mtu may be given. */
 static bool
 parse_numbers(const struct list_place *at, const struct item *item, uint32_t from, uint32_t *vlan,
 	      uint32_t *mtu, struct error *err)
@@ -110,7 +110,7 @@ parse_address(const struct list_place *at, const struct item *item, struct confi
 	return parse_numbers(at, item, 1, &a->vlan, NULL, err);
 }
 
-/* Parses "NETWORK via GATEWAY". "default" is all of the gateway's family. */
+/* Parses "NETWORK via GATEWAY". "default" means all addresses of the gateway's family. */
 static bool
 parse_route(const struct list_place *at, const struct item *item, struct config_route *r,
 	    struct error *err)
@@ -129,7 +129,8 @@ parse_route(const struct list_place *at, const struct item *item, struct config_
 			"expected a route such as 198.51.100.0/24 via 192.0.2.1, or default "
 			"via fe80::1",
 			err);
-	/* net_list_read refuses bits behind the prefix, and names the network that was meant. */
+	/* net_list_read refuses bits beyond the prefix, and names the network that was probably
+	 * meant. */
 	snprintf(words, sizeof words, "%s", item->word[0]);
 	if (!all && !net_list_read(&list, at->option, at->where, words, strlen(words), err))
 		return false;
@@ -173,7 +174,7 @@ cut(struct item *item, const char *text, size_t len)
 		item->word[item->count++] = word;
 }
 
-/* Calls add for each item. */
+/* Calls add for each item of a text. */
 static bool
 each_item(const struct list_place *from, const char *text, size_t len, add_item *add, void *to,
 	  struct error *err)
@@ -234,9 +235,9 @@ addr_list_check_routes(const char *value, struct error *err)
 	return each_item(&at, value, strlen(value), add_no_route, NULL, err);
 }
 
-/* ---- all together ---- */
+/* ---- the whole list ---- */
 
-/* The list in the making, and what it is checked against. */
+/* The list that is being made, and the options that it is checked against. */
 struct maker {
 	struct addr_list *list;
 	const struct config *cfg;
@@ -263,7 +264,7 @@ note_vlan(struct maker *m, uint32_t vlan)
 	return true;
 }
 
-/* Returns the fault of an address beside those of the list, or NULL. */
+/* Returns what is wrong with an address, given the rest of the list; NULL: nothing. */
 static const char *
 clash(const struct maker *m, const struct config_addr *a, const struct config_addr **other)
 {
@@ -315,7 +316,7 @@ add_address(void *to, const struct list_place *at, const struct item *item, stru
 	return true;
 }
 
-/* Returns the fault of a gateway, or NULL. */
+/* Returns what is wrong with a gateway; NULL: nothing. */
 static const char *
 gateway_fault(const struct maker *m, const struct config_route *r)
 {
@@ -370,7 +371,7 @@ add_route(void *to, const struct list_place *at, const struct item *item, struct
 	return true;
 }
 
-/* Puts the addresses and gateways of the options for one in front. */
+/* Puts the addresses and gateways that have options of their own at the front of the list. */
 static void
 add_first(struct maker *m)
 {
@@ -413,7 +414,7 @@ load_items(struct maker *m, const char *option, const char *value, add_item *add
 	return ok;
 }
 
-/* True unless a default route over IPv6 is given beside the one that follows routers. */
+/* False if a default route over IPv6 is given in addition to the router that advertises itself. */
 static bool
 one_default6(const struct maker *m, struct error *err)
 {

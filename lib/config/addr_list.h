@@ -2,15 +2,16 @@
  * addr_list.h - the appliance's addresses and routes as one checked list: --address, --address6,
  * --gateway and --gateway6 first, then --addresses and --routes, or the files that they name.
  *
- * An item of --addresses is "IP/LEN", perhaps with "vlan ID" behind it; an IP alone is one address.
- * An item of --routes is "NETWORK via GATEWAY", perhaps with "mtu N" and "vlan ID"; "default" is
- * the network of all. Commas or line ends separate items; # begins a comment that ends with the
- * line.
+ * An item of --addresses is "IP/LEN", which "vlan ID" may follow; an IP alone is one address. An
+ * item of --routes is "NETWORK via GATEWAY", which "mtu N" and "vlan ID" may follow; "default" is
+ * the network of all addresses. Commas or line ends separate items; # begins a comment that ends
+ * with the line.
  *
- * Units:  prefix lengths in bits of the 128 (ip_addr.h).
+ * Units:  prefix lengths: of the 128 bits of an ip_addr.h address.
  * Owner:  the caller frees the lists.
  * Thread: any; files are read, and the heap is used.
- * Errors: struct error names the option, for a file also the line, what is wrong and what to write.
+ * Errors: struct error names the option and for a file the line, and says what is wrong and what to
+ *         write.
  * Bounds: CONFIG_ADDRS_MAX addresses, CONFIG_ROUTES_MAX routes, CONFIG_VLANS_MAX VLANs; files of
  *         NET_LIST_FILE_BYTES.
  */
@@ -26,28 +27,28 @@
 struct config_addr {
 	struct ip_addr ip;
 	uint32_t prefix_len;
-	uint32_t vlan; /* 0: the VLAN of --vlan, or none */
+	uint32_t vlan; /* 0: the VLAN of --vlan, if that is given */
 };
 
 struct config_route {
 	struct config_net net;
 	struct ip_addr gateway;
-	uint32_t mtu;  /* 0: the port's */
-	uint32_t vlan; /* of a link-local gateway; 0: as for addresses */
+	uint32_t mtu;  /* 0: the MTU of the port */
+	uint32_t vlan; /* VLAN of a link-local gateway; 0: as for addresses */
 };
 
 struct addr_list {
 	struct config_addr *addr;
 	struct config_route *route;
 	uint32_t addr_count, route_count;
-	uint32_t given; /* addresses of --addresses */
+	uint32_t given; /* how many of the addresses come from --addresses */
 };
 
 /* Reads and checks all. False: the list is empty. */
 bool addr_list_read(struct addr_list *list, const struct config *cfg, struct error *err);
 void addr_list_free(struct addr_list *list);
 
-/* Checks the items of a value that names no file, each by itself. */
+/* Checks each item of a value that names no file, apart from the others. */
 bool addr_list_check_addresses(const char *value, struct error *err);
 bool addr_list_check_routes(const char *value, struct error *err);
 

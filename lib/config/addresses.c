@@ -93,7 +93,7 @@ parse_listener6(const char **p, struct config_listener *l)
 	return !ip_addr_is_v4(&l->ip);
 }
 
-/* Reads one listener of memcached's -l from the front of *p. */
+/* Parses one listener of memcached's -l at the beginning of *p. */
 static bool
 parse_listener(const char **p, struct config_listener *l)
 {
@@ -119,7 +119,7 @@ parse_listener(const char **p, struct config_listener *l)
 	return parse_listener_port(p, &l->port) && (**p == ',' || **p == '\0');
 }
 
-/* Appends value to what earlier -l gave. */
+/* Appends value to the text of earlier -l. */
 static bool
 keep_listen_text(struct config_listen *listen, const char *value)
 {
@@ -219,7 +219,7 @@ listens_first_at(const struct config_listen *listen, uint32_t i)
 	return !l->plain;
 }
 
-/* Listens for tls.plain_port at each address of -l, unless -l names where. */
+/* Listens on tls.plain_port at each address of -l, unless -l itself names that port. */
 static bool
 listen_in_the_clear(struct config_listen *listen, struct error *err)
 {
@@ -313,8 +313,8 @@ add_port_of_nic(struct config *cfg, uint32_t port, struct error *err)
 	return true;
 }
 
-/* Serves each port of -l, and -p's where an address has none. UDP uses the port of -l, too, as in
- * memcached. */
+/* Serves each port that -l names, and -p's at addresses without a port. UDP uses the ports of -l,
+ * too, as in memcached. */
 static bool
 finish_listen_nic(struct config *cfg, struct error *err)
 {
@@ -385,7 +385,7 @@ option_set_net_list(char text[CONFIG_SERVERS_BYTES], const struct option_row *ro
 	struct net_list list = {.nets = nets, .max = sizeof nets / sizeof nets[0]};
 	const bool none = strcmp(value, "none") == 0;
 
-	/* An operator who writes `allow: none` means that nobody is let in. */
+	/* An operator who writes `allow: none` lets no client in. */
 	if (none && strcmp(row->name, "allow") == 0)
 		return error_set(err, "--allow: no network; leave it out to let everybody in");
 	if (strlen(value) >= CONFIG_SERVERS_BYTES ||

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define OPTION_BYTES 32u /* an option's name, in an error */
+#define OPTION_BYTES 32u /* for an option's name in an error */
 
-/* A role and a few letters more: longer fields are passwords. */
+/* Bytes of the longest role and a few more. Longer fields are parts of passwords. */
 #define ROLE_LOOK_BYTES 16u
 #define NEAR_ROLE(role)                                                                            \
 	"its last field is nearly the role " role "; write :" role                                 \
@@ -29,8 +29,8 @@ auth_file_is_open(const char *path)
 static const char *const roles[] = {
 	[AUTH_READ] = "read", [AUTH_WRITE] = "write", [AUTH_ADMIN] = "admin"};
 
-/* Returns where the last field begins: behind a colon that is not the one that ends the name, or
- * NULL. */
+/* Returns the beginning of the last field, after a colon that is not the one that ends the name;
+ * NULL: there is none. */
 static const char *
 last_field(const char *line, size_t len)
 {
@@ -40,7 +40,7 @@ last_field(const char *line, size_t len)
 	return last != name_end ? last + 1 : NULL;
 }
 
-/* Cuts the role off the end of the name and password. A user without one gets AUTH_ADMIN. */
+/* Takes the role off the end of the name and password. A user without one gets AUTH_ADMIN. */
 static enum auth_role
 role_take(const char *line, size_t *len)
 {
@@ -56,7 +56,8 @@ role_take(const char *line, size_t *len)
 	return AUTH_ADMIN;
 }
 
-/* The field in small letters, without the blanks around it. False: it is too long for a role. */
+/* Writes the field in small letters, without the blanks around it. False: it is too long for a
+ * role. */
 static bool
 role_normalize(char to[ROLE_LOOK_BYTES], const char *field, size_t len)
 {
@@ -74,8 +75,9 @@ role_normalize(char to[ROLE_LOOK_BYTES], const char *field, size_t len)
 	return true;
 }
 
-/* Returns what is wrong if the last field of a line without a role was meant as one, or NULL: it
- * is a role but for capitals, blanks and one letter, or begins as one (readonly, administrator). */
+/* Returns an error if the last field of a line without a role is probably meant as one: it is one
+ * except for capitals, blanks and one letter, or begins as one (readonly, administrator). NULL: it
+ * is not. */
 static const char *
 near_role(const char *line, size_t len)
 {

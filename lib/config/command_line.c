@@ -14,12 +14,12 @@ struct cursor {
 	struct config *cfg;
 	const char *file; /* from --config or --check */
 	enum config_action
-		action; /* CONFIG_RUN, unless --check, --print-config or --plan was given */
+		action; /* CONFIG_RUN, or what --check, --print-config or --plan asks for */
 	bool given[CONFIG_ROWS_MAX];
 };
 
-/* Records that the option was given. Two names of one number, such as --threads and --cores,
- * count as one option. */
+/* Records that the option was given. Two names for one number, such as --threads and --cores, count
+ * as one option. */
 static void
 mark_given(struct cursor *c, const struct option_row *row)
 {
@@ -61,8 +61,8 @@ apply(void *arg, const struct option_row *row, const char *value, struct error *
 	}
 }
 
-/* True if the command line gives option name, and the file but not the command line gives other.
- * The command line then replaces other, whose line is forgotten. */
+/* True if the command line gives option `name`, and only the file gives `other`. Then the command
+ * line replaces `other`, and the line of that is forgotten. */
 static bool
 overrides(const struct cursor *c, struct config_source *src, const char *name, const char *other)
 {
@@ -83,7 +83,7 @@ is_set(const struct cursor *c, const struct config_source *src, const char *name
 	return c->given[n] || src->line[n] != 0;
 }
 
-/* As in memcached, -U without -p is the port of TCP, too. */
+/* As in memcached, if -U is given without -p, it is also the port of TCP. */
 static void
 follow_udp_port(struct config *cfg, const struct cursor *c, const struct config_source *src)
 {
@@ -93,7 +93,7 @@ follow_udp_port(struct config *cfg, const struct cursor *c, const struct config_
 		cfg->tcp_port = cfg->udp_port;
 }
 
-/* Settles options that express one setting in two ways: the command line replaces the file's. */
+/* Handles pairs of options for one setting: the one on the command line replaces the file's. */
 static void
 apply_precedence(struct config *cfg, const struct cursor *c, struct config_source *src)
 {
@@ -128,7 +128,8 @@ file_to_read(const struct cursor *c, const struct config_source *src)
 	return src->default_file;
 }
 
-/* Finishes *copy of *cfg. An -l without meaning on a NIC is left out, and marked in *cfg. */
+/* Finishes *copy, a copy of *cfg. An -l that has no meaning on a NIC is left out, and marked in
+ * *cfg. */
 static bool
 finish_converted(struct config *copy, struct config *cfg, struct error *err)
 {
@@ -154,7 +155,7 @@ finish(struct config *cfg, const struct config_source *src, enum config_action a
 
 	if (action == CONFIG_PRINT ? !finish_converted(&copy, cfg, err) : !config_finish(cfg, err))
 		return config_error_permanent(src, err);
-	/* -l has no key of its own on a NIC: it becomes the address and the ports. */
+	/* On a NIC -l has no key: it sets the address and the ports. */
 	if (!config_is_user(cfg)) {
 		cfg->tcp_port = done->tcp_port;
 		cfg->udp_port = done->udp_port;
@@ -197,15 +198,15 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 
 	src->file[0] = '\0';
 	memset(src->line, 0, sizeof src->line);
-	/* The first pass finds the file, and stops at errors that no file can change. */
+	/* A first pass finds the name of the file, and stops at errors that no file can change. */
 	config_defaults(cfg);
 	cfg->converting = asks_to_print(argc, argv);
 	action = options_read(&reader, err);
 	if (action != CONFIG_RUN)
 		return action;
 	file = file_to_read(&c, src);
-	share = cfg->share_cpus; /* set on the command line, it allows what the file alone may not
-				    request */
+	/* Set on the command line, it permits what the file alone may not ask for. */
+	share = cfg->share_cpus;
 	config_defaults(cfg);
 	cfg->share_cpus = share;
 	cfg->converting = c.action == CONFIG_PRINT;

@@ -19,7 +19,7 @@ void
 config_defaults(struct config *cfg)
 {
 	memset(cfg, 0,
-	       sizeof *cfg); /* including the padding: two configurations are compared bytewise */
+	       sizeof *cfg); /* padding included, since configurations are compared bytewise */
 	cfg->memory_mb = 64;
 	cfg->item_max_bytes = 1u << 20;
 	cfg->tcp_port = 11211;
@@ -91,9 +91,9 @@ user_address6(uint8_t last)
 	return (struct ip_addr){{[0] = CONFIG_USER_PREFIX6, [IP_ADDR_BYTES - 1] = last}};
 }
 
-/* True if no rule looks at the address of a client. Over port user the clients of this host, and
- * those behind a container's port, have one address: a list would let in all of them or none, and a
- * limit would be one for all together. */
+/* True if no rule depends on the address of a client. Over port user the clients of this host, and
+ * those behind a container's port, all have one address: a list would admit all of them or none,
+ * and a limit would apply to all together. */
 static bool
 user_sees_no_source(const struct config *cfg, struct error *err)
 {
@@ -144,13 +144,12 @@ finish_user(struct config *cfg, struct error *err)
 		cfg->gateway6 = user_address6(CONFIG_USER_HOST6);
 	}
 	cfg->probe = CONFIG_PROBE_OFF;
-	cfg->no_huge |=
-		cfg->hugepage == HUGEPAGE_ANY; /* no part of the machine needs to be set up */
+	cfg->no_huge |= cfg->hugepage == HUGEPAGE_ANY; /* no part of the machine must be set up */
 	return true;
 }
 
-/* Settles the IPv4 address. -l beside --address must name the same one; alone it is the address,
- * in a network of the default size. */
+/* Settles the IPv4 address. If --address and -l are both given, they must be the same. -l alone is
+ * the address, in a network of the default size. */
 static bool
 finish_address(struct config *cfg, struct error *err)
 {
@@ -246,7 +245,7 @@ finish_memory(const struct config *cfg, struct error *err)
 static bool
 finish_udp(const struct config *cfg, struct error *err)
 {
-	/* The source of a datagram proves nothing, and UDP has no way to authenticate. */
+	/* UDP cannot authenticate, since the source of a datagram proves nothing. */
 	if (cfg->udp_port != 0 && (cfg->auth_file[0] != '\0' || cfg->sasl))
 		return error_set_code(err, ERROR_USAGE,
 				      "-U with -Y or -S: there is no authentication over UDP; "
@@ -270,8 +269,8 @@ is_absolute(const char *option, const char *path, struct error *err)
 	       error_set(err, "%s: %s: expected an absolute path", option, path);
 }
 
-/* Checks the options of a front. Copies belong to this process alone: it does not see what its
- * clients write while it is down. */
+/* Checks the options of a front. Its copies belong to this process: while that is down, it does not
+ * see what its clients write. */
 static bool
 finish_front(const struct config *cfg, struct error *err)
 {
@@ -315,8 +314,8 @@ finish_front(const struct config *cfg, struct error *err)
 	return true;
 }
 
-/* True if no option of flash is set without a device, where it would have no effect. A default
- * value may be given all the same, as --print-config does. */
+/* True if no option of flash is set without a device, where it would have no effect. Default values
+ * are accepted, since --print-config prints them. */
 static bool
 flash_is_unset(const struct config_flash *f, struct error *err)
 {
@@ -340,8 +339,8 @@ flash_is_unset(const struct config_flash *f, struct error *err)
 			 option);
 }
 
-/* Checks the options of flash. A core has one backend, either flash or a front, and without
- * evictions no item reaches flash. */
+/* Checks the options of flash. A core has one backend, so flash and a front exclude each other.
+ * Without evictions no item reaches flash. */
 static bool
 finish_flash(const struct config *cfg, struct error *err)
 {
@@ -367,7 +366,7 @@ finish_flash(const struct config *cfg, struct error *err)
 }
 
 /* True if name is a valid file prefix. EAL creates a directory of that name in /run/dpdk, which
- * must belong to this instance and lie nowhere else. */
+ * must be this instance's own. */
 static bool
 is_prefix(const char *name)
 {
@@ -412,7 +411,7 @@ finish_tls(const struct config *cfg, struct error *err)
 	return true;
 }
 
-/* Rules of the NIC name ports, and a rule for a port matches untagged frames alone. */
+/* Rules of the NIC name ports, and a rule for a port matches untagged frames only. */
 static bool
 finish_shared_nic(const struct config *cfg, struct error *err)
 {

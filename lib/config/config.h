@@ -3,7 +3,7 @@
  *
  * The options are one table (option_rows.c): name, letter, value, limits, description for --help
  * and the README, key in the configuration file. A second table of the same shape holds the names
- * after -o. config_set() reads the same tables for any other source.
+ * after -o. config_set() uses the same tables for values from any other source.
  *
  * Shape:  plain data without pointers, immutable after config_finish().
  * Units:  memory in MB (2^20 bytes), as memcached's -m; IPv4 addresses in host order.
@@ -43,9 +43,9 @@
 #define CONFIG_RING_MAX         32768u
 #define CONFIG_BURST_MAX        64u
 #define CONFIG_NO_CPU           UINT32_MAX
-#define CONFIG_PROFILE_OFFLOADS UINT32_MAX /* the profile decides */
+#define CONFIG_PROFILE_OFFLOADS UINT32_MAX /* as offloads: the profile decides */
 
-/* HTTP page of metrics: a kernel IP and port, or a Unix socket's path, which begins with /. */
+/* An HTTP page of metrics: a kernel IP and port, or a path (from /) of a Unix socket. */
 #define CONFIG_HTTP_BYTES 108u /* size of sockaddr_un's path, with its zero byte */
 
 /* memcached's ssl_* options. A text that was not given is empty. */
@@ -53,7 +53,7 @@ struct config_tls {
 	bool on;
 	uint32_t keyformat, verify_mode, min_version; /* memcached's numbers */
 #define TLS_CERT_REQUIRED 2u /* verify_mode: a client without a certificate is refused */
-	uint32_t plain_port; /* port without TLS beside the others; 0: none */
+	uint32_t plain_port; /* the port without TLS if the others have it; 0: none */
 	char chain_cert[CONFIG_PATH_BYTES], key[CONFIG_PATH_BYTES], ca_cert[CONFIG_PATH_BYTES];
 	char ciphers[CONFIG_ARGS_BYTES];
 };
@@ -88,17 +88,17 @@ struct config {
 	uint32_t conn_requests_max;
 	uint32_t mtu;
 	uint32_t verbosity;
-	uint32_t ipv4, prefix_len; /* 0: no IPv4 address, with --address none */
+	uint32_t ipv4, prefix_len; /* 0: no IPv4 address, as with --address none */
 	uint32_t gateway;          /* 0 = none */
 	uint32_t probe;            /* enum config_probe */
 	uint32_t bond;             /* enum config_bond */
 	uint32_t drain;            /* enum config_drain */
 	uint32_t drain_time_s, keepalive_s;
 	uint32_t ipv6_use;   /* enum config_ipv6 */
-	struct ip_addr ipv6; /* in addition to the one made from the MAC; zero = none */
+	struct ip_addr ipv6; /* in addition to the address made from the MAC; zero = none */
 	uint32_t prefix6_len;
 	struct ip_addr gateway6; /* zero = none */
-	bool gateway6_auto;      /* the router that advertises itself */
+	bool gateway6_auto;      /* use the router that advertises itself */
 	/* Further addresses, and routes (addr_list.h), or the absolute path of a file; empty: none.
 	 */
 	char addresses[CONFIG_SERVERS_BYTES], routes[CONFIG_SERVERS_BYTES];
@@ -112,31 +112,31 @@ struct config {
 	struct config_net udp_allow[CONFIG_NETS_MAX];
 	uint32_t udp_allow_count;
 	bool udp_allow_given;             /* if false, udp_allow is the appliance's own networks */
-	char allow[CONFIG_SERVERS_BYTES]; /* networks, or the absolute path of a file; empty: all */
+	char allow[CONFIG_SERVERS_BYTES]; /* a list, or the absolute path of a file; empty: all */
 	char deny[CONFIG_SERVERS_BYTES];  /* as allow; empty: none */
 	bool address_given;
-	uint32_t listen;       /* -l on a NIC: the appliance's address; 0 = not set or any */
-	uint32_t backlog;      /* of the host's listening sockets, with port user */
-	uint32_t steering;     /* enum config_steering */
-	uint32_t hyperthreads; /* enum config_hyperthreads */
-	uint32_t hugepage;     /* enum config_hugepage */
-	uint32_t poll;         /* enum config_poll */
-	uint32_t eviction;     /* enum config_eviction */
-	uint32_t control_cpu;  /* CONFIG_NO_CPU: not set */
-	uint32_t queues;       /* 0: one for each core; config_finish sets that number */
+	uint32_t listen;                  /* the address given by -l on a NIC; 0 = not set or any */
+	uint32_t backlog;                 /* of the host's listening sockets, with port user */
+	uint32_t steering;                /* enum config_steering */
+	uint32_t hyperthreads;            /* enum config_hyperthreads */
+	uint32_t hugepage;                /* enum config_hugepage */
+	uint32_t poll;                    /* enum config_poll */
+	uint32_t eviction;                /* enum config_eviction */
+	uint32_t control_cpu;             /* CONFIG_NO_CPU: none set */
+	uint32_t queues;                  /* 0: one for each core; config_finish sets that number */
 	uint32_t rx_ring, tx_ring, burst; /* 0: the profile decides */
 	uint32_t offloads;                /* enum offload, or CONFIG_PROFILE_OFFLOADS */
 	uint32_t node_mb[CONFIG_NODES_MAX];
 	uint32_t node_count;    /* 0: not set */
-	uint32_t numa;          /* bits of the nodes to interleave over; or CONFIG_NUMA_ALL, _NIC */
+	uint32_t numa;          /* nodes to interleave over, as bits; or CONFIG_NUMA_ALL, _NIC */
 	uint32_t keep_for_s;    /* seconds, KEEP_FOR_ALWAYS or KEEP_FOR_NEVER */
 	uint32_t save_compress; /* enum config_save_compress */
-	bool udp_admin;         /* commands on more than one key may come over UDP */
+	bool udp_admin;         /* commands about more than one key may come over UDP */
 	bool udp_port_per_core;
 	bool share_cpus; /* two cores may share one CPU */
 	bool no_huge;
 	bool live, telemetry_dpdk;
-	bool converting; /* --print-config: an option that is refused becomes a comment */
+	bool converting; /* for --print-config: an option that is refused becomes a comment */
 	bool yield;      /* idle cores yield their CPU */
 	bool shutdown;   /* -A: the command shutdown is obeyed */
 	bool no_timestamps;
@@ -146,12 +146,12 @@ struct config {
 	char prefix_delimiter; /* ends a key's prefix in `stats detail` */
 	bool track_sizes, daemon, lock_memory, coredumps;
 	char port[CONFIG_NAME_BYTES];    /* name of a profile, or "pci" for an address */
-	char profile[CONFIG_NAME_BYTES]; /* of a PCI address; empty: found by its ID */
+	char profile[CONFIG_NAME_BYTES]; /* profile of a PCI address; empty: found by its ID */
 	char sysfs[CONFIG_PATH_BYTES]; /* root of another machine's sysfs; empty: this machine's */
 	char pci[CONFIG_NAME_BYTES];   /* 0000:03:00.0; empty: none */
 	char iface[CONFIG_NAME_BYTES];
-	char kernel[CONFIG_NAME_BYTES];      /* its tap, or CONFIG_KERNEL_NIC; empty: none */
-	char bond_member[CONFIG_NAME_BYTES]; /* the second one: a PCI address or an interface */
+	char kernel[CONFIG_NAME_BYTES]; /* name of the tap, or CONFIG_KERNEL_NIC; empty: none */
+	char bond_member[CONFIG_NAME_BYTES]; /* the second member: a PCI address or an interface */
 	char socket[CONFIG_PATH_BYTES];      /* path of the socket of vhost, virtio_user or memif */
 	char vdev_args[CONFIG_ARGS_BYTES];   /* appended to the profile's arguments */
 	char file_prefix[CONFIG_NAME_BYTES];
@@ -166,11 +166,11 @@ struct config {
 	struct config_tls tls;
 	struct config_front front;
 	struct config_flash flash;
-	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* set options that a start warns about */
+	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* set options that cause a warning */
 	struct lcore_set lcores;                        /* count 0: placed over the CPUs at start */
 };
 
-/* Returns the memory reserved for items at start: the most that a limit can be raised to. */
+/* Returns the memory reserved for items at start, up to which a limit can be raised. */
 static inline uint32_t
 config_reserved_mb(const struct config *cfg)
 {
@@ -191,7 +191,7 @@ config_is_user(const struct config *cfg)
 	return strcmp(cfg->port, CONFIG_PORT_USER) == 0;
 }
 
-/* A file of addresses is taken to contain an IPv6 address. */
+/* True if there may be IPv6 addresses; a file of addresses counts as one that has some. */
 static inline bool
 config_has_ipv6(const struct config *cfg)
 {
@@ -215,10 +215,10 @@ config_has_front(const struct config *cfg)
 	return cfg->front.servers[0] != '\0';
 }
 
-/* The value of network.kernel for a NIC that keeps the cache's frames apart by itself. */
+/* The value of network.kernel for a NIC that itself separates the cache's frames. */
 #define CONFIG_KERNEL_NIC "nic"
 
-/* True if the kernel keeps the NIC, and all frames that the cache does not ask for. */
+/* True if the kernel keeps the NIC, and gets all frames that are not for the cache. */
 static inline bool
 config_shares_nic(const struct config *cfg)
 {
@@ -233,7 +233,7 @@ config_has_bond(const struct config *cfg)
 
 enum config_action {
 	CONFIG_RUN,
-	CONFIG_CHECK, /* --check: the file by itself is valid; the machine was not examined */
+	CONFIG_CHECK, /* --check: the file is valid; the machine was not examined */
 	CONFIG_PRINT, /* --print-config: *cfg is valid but not finished */
 	CONFIG_PLAN,  /* --plan */
 	CONFIG_HELP,
@@ -243,10 +243,10 @@ enum config_action {
 };
 
 struct config_source {
-	const char *default_file; /* read if it exists and no other file is named; may be NULL */
+	const char *default_file; /* read if it exists and no other file is named; NULL: none */
 	const char *again; /* read instead of the file that the options name; NULL at start */
 	char file[CONFIG_PATH_BYTES];   /* the file that was read; empty: none */
-	uint32_t line[CONFIG_ROWS_MAX]; /* of each option in the file; 0: the file did not set it */
+	uint32_t line[CONFIG_ROWS_MAX]; /* each option's line in the file; 0: not set there */
 };
 
 void config_defaults(struct config *cfg);
@@ -254,18 +254,18 @@ void config_defaults(struct config *cfg);
 /* Sets one option by its long name. A flag takes "yes" or "no". */
 bool config_set(struct config *cfg, const char *name, const char *value, struct error *err);
 
-/* Checks options against each other, derives the rest. Call once, after the last config_set. */
+/* Checks options against each other and derives others. Called once, after the last config_set. */
 bool config_finish(struct config *cfg, struct error *err);
 
-/* Applies the defaults, then the file, then the command line, then config_finish. Skips argv[0].
- * Of *src it reads only the members default_file and again, and it fills the others. */
+/* Applies the defaults, the file and the command line in this order, then config_finish. Skips
+ * argv[0]. Reads the members default_file and again of *src, and sets the others. */
 enum config_action config_parse(struct config *cfg, struct config_source *src, int argc,
 				char *const *argv, struct error *err);
 
 /* Replaces the option in *err by the file's line and key, if the file set that option. Always
  * returns false, so that a caller can return it. */
 bool config_error_locate(const struct config_source *src, struct error *err);
-/* As config_error_locate, for an error that lasts until the file is changed: its code becomes
+/* Does as config_error_locate, for an error that lasts until the file is changed: its code becomes
  * ERROR_CONFIG. */
 bool config_error_permanent(const struct config_source *src, struct error *err);
 
@@ -275,16 +275,15 @@ struct config_loaded {
 	const struct config_source *source;
 };
 
-/* Called with a key whose value differs between two configurations, and its later value. */
+/* Called with a key whose value differs between two configurations, and its new value. */
 typedef void config_visit(void *arg, const char *option, const char *key, const char *value);
 
-/* Calls visit for each key that differs and that one of the two files sets. A value that follows
- * from another key is not reported. */
+/* Calls visit for each key that differs, if one of the two files sets it. A value that follows from
+ * another key is not reported. */
 void config_differ(const struct config_loaded *was, const struct config_loaded *now,
 		   config_visit *visit, void *arg);
 
-/* Prints a configuration to which config_finish was not applied, in the form of a file that sets
- * its options. */
+/* Prints a configuration, before config_finish, as a file that sets its options. */
 void config_print(const struct config *cfg, FILE *out);
 
 /* Prints one line for each option that is set and is ignored or has another meaning here, and one

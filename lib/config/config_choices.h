@@ -1,5 +1,5 @@
 /*
- * config_choices.h - options whose value is one of some words (option_choices()).
+ * config_choices.h - options whose value is one of several words (option_choices()).
  */
 #ifndef CLOCKOO_CONFIG_CHOICES_H
 #define CLOCKOO_CONFIG_CHOICES_H
@@ -7,7 +7,7 @@
 /* The protocols that a connection may speak: memcached's -B. */
 enum config_protocol { PROTOCOL_AUTO, PROTOCOL_ASCII, PROTOCOL_BINARY };
 
-/* How a flow finds its core. STEERING_AUTO: the first of the others that the port supports. */
+/* How a flow finds its core. STEERING_AUTO: the first of these that the port supports. */
 enum config_steering {
 	STEERING_AUTO,
 	STEERING_FLOW_DIRECTOR, /* one rule for each flow */
@@ -19,7 +19,8 @@ enum config_steering {
 /* Use of the second hardware thread of a worker's physical core. */
 enum config_hyperthreads { HYPERTHREADS_IDLE, HYPERTHREADS_WORKERS };
 
-/* A core without work polls on (SPIN), or waits a little between turns (ADAPTIVE). */
+/* Behaviour of a core without work: it polls on (SPIN), or waits a little between turns
+ * (ADAPTIVE). */
 enum config_poll { POLL_SPIN, POLL_ADAPTIVE };
 
 enum config_eviction { EVICTION_2Q, EVICTION_CLOCK };

@@ -25,8 +25,8 @@ name_len(const char *p)
 	return len;
 }
 
-/* Returns the option at text[at], as "--name", "-x" or "-o name", and its length in *len; or
- * NULL. An option of ulimit in the text is not one of clockoo's. */
+/* Returns the option at text[at], as "--name", "-x" or "-o name", and its length in *len; NULL:
+ * there is none. An option of ulimit in the text does not count. */
 static const struct option_row *
 option_in(const char *text, size_t at, size_t *len)
 {

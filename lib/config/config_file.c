@@ -72,7 +72,7 @@ section_named(const char *name)
 	return NULL;
 }
 
-/* Writes "a, b, c" to words: the keys of a section, or the sections if section is NULL. */
+/* Writes "a, b, c" to words: the keys of a section; if section is NULL, the sections. */
 static void
 list_known(const struct config_section *section, char *words, size_t size)
 {
@@ -102,7 +102,7 @@ last_word(const char *path)
 	return dot != NULL ? dot + 1 : path;
 }
 
-/* Returns the key nearest to path: one of the same name in another section if there is one, else
+/* Returns the key nearest to path: one with the same name in another section or, if there is none,
  * the most similar one. */
 static const char *
 closest_key(const char *path)
@@ -171,7 +171,7 @@ parse_value(struct reader *r, const struct option_row *row, const struct yaml_ke
 	       config_error_locate(r->src, err);
 }
 
-/* Parses a list item by item, so that an error gives the line of its item. */
+/* Parses a list item by item, so that an error has the line of its item. */
 static bool
 parse_list(struct reader *r, const struct option_row *row, const struct yaml_key *key,
 	   struct error *err)
@@ -214,7 +214,7 @@ takes_list(const struct option_row *row)
 	       row->kind == OPTION_OFFLOADS || row->kind == OPTION_SERVERS;
 }
 
-/* Returns the form of a row's value in one to three words, for an error. */
+/* Describes the form of a row's value in one to three words, for an error. */
 static const char *
 value_form(const struct option_row *row)
 {
@@ -272,8 +272,8 @@ check_shared(const struct config *cfg, const struct config_source *src, struct e
 	return config_error_locate(src, err);
 }
 
-/* Returns the first line of the text that has options as on a command line, such as "-m 64", or
- * 0. memcached.conf is such a file, and newcomers try it first. */
+/* Returns the first line of the text that has options as on a command line, such as "-m 64"; 0:
+ * none. memcached.conf is such a file, which newcomers try first. */
 static uint32_t
 find_option_line(const char *text)
 {

@@ -1,5 +1,5 @@
 /*
- * config_file.h - the configuration file, by the same table as the command line.
+ * config_file.h - reads the configuration file, by the same table as the command line.
  *
  * Shape:  a key is section.name; the table of options (option_rows.c) says which option it sets.
  * Thread: one, at start: the heap is used while the file is read.
@@ -17,13 +17,13 @@ struct config_section {
 	const char *title;
 };
 
-/* Sections in the order in which --print-config writes them; the last entry has no name. */
+/* Sections in the order in which --print-config writes them. The last entry has no name. */
 extern const struct config_section config_sections[];
 
 /* Sets the options that the file names, and records their lines in *src. */
 bool config_file_load(struct config *cfg, struct config_source *src, const char *file,
 		      struct error *err);
-/* As config_file_load, from len bytes in memory; file is only a name for errors. */
+/* Reads as config_file_load does, from len bytes in memory; `file` is only a name for errors. */
 bool config_file_read(struct config *cfg, struct config_source *src, const char *file,
 		      const char *text, size_t len, struct error *err);
 

@@ -37,8 +37,7 @@ option_print_name(FILE *out, const struct option_row *row, const struct option_s
 	fputs(style->quotes[1], out);
 }
 
-/* Prints the row of the option of that number, together with all later options that share its
- * reason. */
+/* Prints the option with this number, together with all later options that have the same reason. */
 static void
 print_reason(FILE *out, uint32_t number, const struct option_style *style)
 {

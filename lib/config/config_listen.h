@@ -1,5 +1,5 @@
 /*
- * config_listen.h - where clients reach port user: sockets of this host.
+ * config_listen.h - the sockets of this host at which clients reach port user.
  *
  * Shape:  plain data, a part of struct config.
  * Units:  ports and IPv4 addresses in host order.
@@ -13,9 +13,8 @@
 #include <stdbool.h>
 
 #define CONFIG_PORT_USER "user" /* the profile of the host's own sockets */
-/* The network inside the process between the appliance and libslirp: QEMU's usual IPv4 network,
- * and a unique local IPv6 network (RFC 4193). The gateway of both is the host, including its
- * loopback. */
+/* The network between the appliance and libslirp, inside the process: QEMU's usual IPv4 network,
+ * and a unique local IPv6 network (RFC 4193). The gateway of both is the host with its loopback. */
 #define CONFIG_USER_NET      0x0a000200u /* 10.0.2.0/24 */
 #define CONFIG_USER_HOST     (CONFIG_USER_NET + 2)
 #define CONFIG_USER_ADDRESS  (CONFIG_USER_NET + 15)
@@ -35,18 +34,18 @@
 #define CONFIG_ARGS_BYTES     256u
 #define CONFIG_LISTENERS_MAX  16u
 #define CONFIG_MORE_PORTS_MAX 12u
-#define CONFIG_BACKLOG        1024u /* memcached's */
+#define CONFIG_BACKLOG        1024u /* as in memcached */
 
 /* An address of -l. */
 struct config_listener {
 	struct ip_addr ip; /* zero: every address of the family */
 	bool ipv6, any;
-	bool plain;    /* without TLS, beside ports with it */
+	bool plain;    /* without TLS, while the other ports have it */
 	uint32_t port; /* 0: the port of -p, and of -U for UDP */
 };
 
 /* Addresses of this host on which port user listens (lib/dpdk/README.md). On a NIC, -l can only
- * repeat the appliance's one address, with further ports. */
+ * repeat the appliance's address, and add ports. */
 struct config_listen {
 	uint32_t count;
 	struct config_listener at[CONFIG_LISTENERS_MAX];
@@ -56,7 +55,8 @@ struct config_listen {
 };
 
 struct config;
-/* True if TCP is served on the port. The port without TLS beside the others does not count. */
+/* True if TCP is served on the port. A port without TLS, while the others have it, does not
+ * count. */
 bool config_listens(const struct config *cfg, uint32_t port);
 
 #endif

@@ -2,7 +2,7 @@
  * config_print.c - prints a configuration as a file that reads back as the same one.
  *
  * Every key is printed below its description. A key that is not set and has no default value is
- * commented out: setting it would mean something else than leaving it out.
+ * commented out, since every value would change the configuration.
  */
 #include "config_file.h"
 
@@ -28,7 +28,7 @@ static void __attribute__((format(printf, 2, 3))) put(struct out *o, const char 
 	va_end(args);
 }
 
-/* True if text needs no quotes. YAML could interpret other texts as something else. */
+/* True if text needs no quotes: YAML cannot interpret it as anything else. */
 static bool
 needs_no_quotes(const char *text)
 {
@@ -330,7 +330,7 @@ print_row(const struct config *cfg, const struct option_row *row, FILE *out)
 	struct out value = {.used = 0};
 	const bool said = put_value(&value, cfg, row);
 
-	/* Names after -o have no dashes of their own. */
+	/* A name after -o is shown without dashes. */
 	fprintf(out, "\n  # %s\n  # on the command line: %s%s%s\n", row->help,
 		row->letter != 0 ? letter : "",
 		extended_by_name(row->name, strlen(row->name)) != NULL ? "-o " : "--", row->name);
@@ -338,7 +338,7 @@ print_row(const struct config *cfg, const struct option_row *row, FILE *out)
 		said || row->arg == NULL ? value.text : row->arg);
 }
 
-/* Prints the options that were requested but have no equivalent here, with the reasons. */
+/* Prints the options that were requested but have no equivalent here, each with its reason. */
 static void
 print_left_out(const struct config *cfg, FILE *out)
 {

@@ -7,7 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Parses an address of one family from the front of *p, up to one of the characters in ends or
+/* Parses an address of one family at the beginning of *p, up to one of the characters in `ends` or
  * the end of the text, as inet_pton does. */
 bool
 ip_text_family(const char **p, int family, const char *ends, void *to)
@@ -36,14 +36,14 @@ ip_text_ipv4(const char **p, uint32_t *ip)
 	return true;
 }
 
-/* Parses an IPv6 address. An IPv4-mapped one is refused: it never stands in a packet. */
+/* Parses an IPv6 address. An IPv4-mapped one is refused, since no packet has one. */
 bool
 ip_text_ipv6(const char **p, struct ip_addr *ip)
 {
 	return ip_text_family(p, AF_INET6, "/,", ip->b) && !ip_addr_is_v4(ip);
 }
 
-/* Parses an address of either family from the front of *p. */
+/* Parses an address of either family at the beginning of *p. */
 static bool
 parse_ip(const char **p, struct ip_addr *ip)
 {

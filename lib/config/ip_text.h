@@ -1,5 +1,5 @@
 /*
- * ip_text.h - parses addresses and networks from the front of a text.
+ * ip_text.h - parses addresses and networks at the beginning of a text.
  *
  * Thread: pure functions.
  * Errors: false or NULL; the position is then unchanged.
@@ -13,10 +13,10 @@
  * inet_pton does. */
 bool ip_text_family(const char **p, int family, const char *ends, void *to);
 bool ip_text_ipv4(const char **p, uint32_t *ip);
-/* An IPv4-mapped address is refused: it never stands in a packet. */
+/* Parses an IPv6 address. An IPv4-mapped one is refused, since no packet has one. */
 bool ip_text_ipv6(const char **p, struct ip_addr *ip);
-/* Parses one network. Returns what follows it, or NULL. Bits beyond the prefix may be set; a bare
- * address is a network of one address. */
+/* Parses one network. Returns the text after it, or NULL. Bits beyond the prefix may be set; an
+ * address alone is a network of one address. */
 const char *option_parse_net(const char *p, struct config_net *net);
 
 #endif

@@ -9,8 +9,8 @@
 
 #define LCORES_FORM "core@CPU pairs such as 0@0,1@1, or CPUs such as 2-5,8"
 
-/* Parses a decimal number below LCORE_ID_END. Returns what follows it, or NULL if there is
- * none. */
+/* Parses a decimal number below LCORE_ID_END. Returns the text after it; NULL: there is no such
+ * number. */
 static const char *
 parse_id(const char *p, uint32_t *id)
 {

@@ -1,8 +1,8 @@
 /*
- * lcores.h - which worker core runs on which CPU.
+ * lcores.h - assigns a CPU to each worker core.
  *
- * The text form is that of EAL's --lcores: "0@0,1@1", a core's ID before the CPU it is pinned to.
- * A bare "2" is "2@2", and "2-4" is "2,3,4". Two cores may name one CPU and then share it
+ * The text form is that of EAL's --lcores: "0@0,1@1", a core's ID before the CPU it is pinned to. A
+ * bare "2" is "2@2", and "2-4" is "2,3,4". Two cores that name the same CPU share it
  * (lcores_share_cpus).
  *
  * Shape:  core i of the appliance is at[i], in the order given.
@@ -48,10 +48,10 @@ struct lcore_request {
 bool lcores_assign(struct lcore_set *set, const struct cpu_list *cpus,
 		   const struct lcore_request *request, struct error *err);
 
-/* True if the CPU of every core is in cpus. */
+/* True if each core's CPU is in cpus. */
 bool lcores_exist(const struct lcore_set *set, const struct cpu_list *cpus, struct error *err);
 
-/* True if two cores share a CPU. An idle core must then yield. */
+/* True if cores share a CPU. An idle core must then yield. */
 bool lcores_share_cpus(const struct lcore_set *set);
 
 #endif

@@ -41,7 +41,8 @@ nearest_distance(const char *a, const char *b)
 void
 nearest_begin(struct nearest *n, const char *word)
 {
-	/* A third of the letters may be wrong, and two of a short word: more would be a guess. */
+	/* A third of the letters may be wrong, in a short word two. A word with more errors would
+	 * be a guess. */
 	const uint32_t third = (uint32_t)strnlen(word, NEAREST_BYTES) / 3;
 
 	*n = (struct nearest){.word = word, .distance = (third > 2 ? third : 2) + 1};

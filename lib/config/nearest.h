@@ -1,7 +1,7 @@
 /*
- * nearest.h - the known word that is nearest to a misspelt one.
+ * nearest.h - finds the known word that is nearest to a misspelt one.
  *
- * Shape:  begin with the word, offer every candidate, then read best.
+ * Shape:  the caller sets the word, offers every candidate, and then reads best.
  * Thread: pure functions.
  * Bounds: words are compared up to NEAREST_BYTES characters.
  */
@@ -19,7 +19,8 @@ struct nearest {
 };
 
 void nearest_begin(struct nearest *n, const char *word);
-/* Offers a candidate: compared is compared with the word, written becomes best. */
+/* Offers a candidate. compared: its form for the comparison with the word; written: what best
+ * becomes. */
 void nearest_offer(struct nearest *n, const char *written, const char *compared);
 
 /* Returns how many letters must be inserted, deleted, changed or swapped with their neighbour to

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define WORD_BYTES   (IP_ADDR_TEXT_MAX + 5) /* with /128 and a zero byte; shown in errors */
-#define OPTION_BYTES 32u                    /* of "--OPTION: " */
+#define OPTION_BYTES 32u                    /* for "--OPTION: " */
 
 static const char separators[] = " \t\r\n,#";
 
@@ -56,7 +56,7 @@ add_word(struct net_list *list, const struct list_place *at, const char *word, s
 	struct config_net net, cleared;
 	const char *end;
 
-	/* Bytes that cannot be part of an address's text are shown as question marks. */
+	/* Bytes that cannot be part of an address are shown as question marks. */
 	snprintf(text, sizeof text, "%.*s", (int)len, word);
 	for (char *c = text; *c != '\0'; c++)
 		if (*c < ' ' || *c > '~')

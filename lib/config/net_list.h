@@ -5,7 +5,7 @@
  * address is a network of one address.
  *
  * Thread: any; net_list_load reads a file and uses the heap while it does.
- * Errors: struct error names the option, for a file also the line, what is wrong and what to
+ * Errors: struct error names the option and for a file the line, and says what is wrong and what to
  *         write. Networks that were added before the error stay in the list.
  * Bounds: files of NET_LIST_FILE_BYTES.
  */
@@ -23,7 +23,8 @@ struct net_list {
 
 /* The place of an error in an option's list: "--deny: ", or "--deny: FILE: line 7: ". */
 struct list_place {
-	const char *option, *where; /* where: the file; NULL: the list is the option's value */
+	/* Name of the file in `where`; NULL: the list is the option's value. */
+	const char *option, *where;
 	uint32_t line;
 };
 
@@ -31,8 +32,8 @@ struct list_place {
 bool list_place_error(const struct list_place *at, const char *word, const char *what,
 		      struct error *err);
 
-/* Adds the networks of a text. where is a file's name for errors, which then also give the line;
- * NULL: errors give neither. */
+/* Adds the networks of a text. where: a file's name for errors, which then also have the line;
+ * NULL: errors have neither. */
 bool net_list_read(struct net_list *list, const char *option, const char *where, const char *text,
 		   size_t len, struct error *err);
 /* Adds the networks of an option's value: a list, or the absolute path of a file. */

@@ -77,13 +77,13 @@ is_profile_name(const char *text)
 {
 	const size_t len = strlen(text);
 
-	/* The name becomes a file name, so it has no character that could leave the directory. */
+	/* The name becomes a file name, so no character may lead out of the directory. */
 	return len > 0 && len < CONFIG_NAME_BYTES &&
 	       strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") == len;
 }
 
-/* Returns what a variable of the environment names, as a device plugin sets it: the value after
- * "env:", or text itself without that word. NULL if there is no such variable. */
+/* Returns the value of an environment variable, as a device plugin sets it, if text is "env:" and
+ * its name; NULL: there is no such variable. Otherwise returns text. */
 static const char *
 from_environment(const char *text)
 {
@@ -233,7 +233,7 @@ option_set_time(uint32_t *ms, const struct option_row *row, const char *value, s
 }
 
 /* Stores a list of servers separated by commas, or the path of a file. lib/front parses the
- * servers themselves. */
+ * servers. */
 bool
 option_set_servers(char servers[CONFIG_SERVERS_BYTES], const struct option_row *row,
 		   const char *value, struct error *err)

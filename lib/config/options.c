@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parses a decimal number. False if anything else is in the text, or if it is beyond 32 bits,
- * which is beyond every limit here. */
+/* Parses a decimal number. False if there is anything else in the text, or if the number exceeds 32
+ * bits, as no limit here does. */
 bool
 parse_decimal(const char *text, uint32_t *n)
 {
@@ -199,7 +199,7 @@ set_keep_for(uint32_t *s, const char *value, struct error *err)
 }
 
 /* Reports an unknown option with the nearest known one. A name that begins with the unknown one
- * is nearest of all, as getopt_long would accept it. */
+ * counts as nearest, since getopt_long would accept the abbreviation. */
 bool
 option_unknown(bool extended, const char *name, size_t len, struct error *err)
 {
@@ -328,8 +328,8 @@ set_megabytes(uint32_t *field, const struct option_row *row, const char *value, 
 	return true;
 }
 
-/* Parses a size as memcached's -I: bytes, or kilobytes or megabytes with a letter after the
- * number. */
+/* Parses a size as memcached's -I: a number of bytes, or with a letter of kilobytes or
+ * megabytes. */
 static bool
 set_size(uint32_t *field, const struct option_row *row, const char *value, struct error *err)
 {
@@ -407,8 +407,7 @@ set_refused(struct config *cfg, const struct option_row *row, struct error *err)
 	return true;
 }
 
-/* Sets an option of a kind that only clockoo's table has and that may concern more than one
- * field. */
+/* Sets an option of a kind that only clockoo's table has, and that may affect several fields. */
 static bool
 set_of_config(struct config *cfg, const struct option_row *row, const char *value,
 	      struct error *err)

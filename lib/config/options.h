@@ -1,11 +1,11 @@
 /*
- * options.h - tables of options; reading values and command lines by them.
+ * options.h - tables of options; reads values and command lines by them.
  *
  * The rows of clockoo are in option_rows.c; clockoo-load has a table of its own. Help and manual
  * pages are printed from the same rows (config_man.h).
  *
  * Shape:  a row fills one field, at an offset in struct config or in the program's own struct.
- * Bounds: a number lies in min..max; a text fits its field with its zero byte.
+ * Bounds: a number is in min..max; a text fits its field with its zero byte.
  */
 #ifndef CLOCKOO_OPTIONS_H
 #define CLOCKOO_OPTIONS_H
@@ -23,7 +23,7 @@ enum option_kind {
 	OPTION_REAL,      /* double; k and m multiply by 1000 */
 	OPTION_WORD,   /* uint32_t: the index of the value among the words in arg, separated by | */
 	OPTION_TIME,   /* uint32_t of milliseconds; ms, s, m or h follows the number */
-	OPTION_CUSTOM, /* the table's program reads it */
+	OPTION_CUSTOM, /* the program of the table reads it */
 	OPTION_PORT,   /* profile or PCI address */
 	OPTION_ADDRESS,
 	OPTION_GATEWAY,
@@ -69,14 +69,14 @@ enum option_kind {
 	OPTION_FLASH_ADMIT,
 	OPTION_FLASH_LAYOUT,
 	OPTION_FLASH_IO,
-	OPTION_EXTENDED,  /* -o: names of extended_rows */
+	OPTION_EXTENDED,  /* -o: a name of extended_rows */
 	OPTION_ALWAYS_ON, /* what the option requests is always in effect */
 	OPTION_IGNORED,   /* no meaning here: a warning at start */
-	OPTION_REFUSED,   /* ignoring it would be unsafe or misleading */
+	OPTION_REFUSED,   /* to ignore it would be unsafe or misleading */
 	OPTION_HELP,
 	OPTION_VERSION,
 	OPTION_LICENSE,
-	OPTION_CONFIG, /* the file is read before any other option: config_parse */
+	OPTION_CONFIG, /* the file is read before all other options (config_parse) */
 	OPTION_CHECK,
 	OPTION_PRINT,
 	OPTION_PLAN,
@@ -104,8 +104,7 @@ struct option_reader {
 	const struct option_row *(*by_letter)(char letter);
 	void (*unknown)(const char *name, size_t len,
 			struct error *err); /* reports an unknown option */
-	/* value is NULL if the row takes none. A result other than CONFIG_RUN ends the
-	 * reading. */
+	/* value: NULL if the row takes none. A result other than CONFIG_RUN ends the reading. */
 	enum config_action (*apply)(void *arg, const struct option_row *row, const char *value,
 				    struct error *err);
 	void *arg;
@@ -129,15 +128,15 @@ const struct option_row *extended_by_name(const char *name, size_t len);
 /* Returns the row with that letter, or NULL. */
 const struct option_row *option_by_letter(char letter);
 
-/* Numbers the rows of both tables consecutively, for ignored_options and for loops over all
- * rows. */
+/* Returns the row's number. The rows of both tables are numbered consecutively, for ignored_options
+ * and for loops over all rows. */
 uint32_t option_number(const struct option_row *row);
 const struct option_row *option_at(uint32_t number);
-/* Returns the first key that begins with the section and whose value is no default; NULL: none. */
+/* Returns the first key of the section whose value is not its default; NULL: there is none. */
 const char *option_key_given(const struct config *cfg, const char *section);
 uint32_t option_count(void);
 
-/* Marks the option: a start warns about it. */
+/* Marks an option about which a start warns. */
 static inline void
 option_mark(struct config *cfg, const struct option_row *row)
 {
@@ -158,16 +157,16 @@ bool option_has_effect(const struct option_row *row);
 
 /* Markup for the options without effect: one row for each reason, names first. */
 struct option_style {
-	const char *title[2]; /* before and after the description of the table */
-	const char *row, *extended, *reason, *end; /* extended: before names after -o */
+	const char *title[2];                      /* before and after the table */
+	const char *row, *extended, *reason, *end; /* extended: stands before a name after -o */
 	const char *quotes[2];                     /* around each name */
 	void (*text)(FILE *out, const char *text);
 };
 void option_print_name(FILE *out, const struct option_row *row, const struct option_style *style);
 void option_print_reasons(FILE *out, const struct option_style *style);
 
-/* Writes to *err that there is no such option, with the nearest known one if one is near.
- * extended: the name followed -o. Always returns false. */
+/* Writes to *err that there is no such option, and the nearest known one if one is near enough.
+ * extended: the name came after -o. Always returns false. */
 bool option_unknown(bool extended, const char *name, size_t len, struct error *err);
 
 /* Returns the words that an option of that kind takes, indexed by value and ended by NULL; or
@@ -177,12 +176,12 @@ const char *const *option_choices(enum option_kind kind);
 /* Returns the row of that name in a table, or NULL. */
 const struct option_row *option_find(const struct option_row *rows, uint32_t count,
 				     const char *name, size_t len);
-/* Prints one line a row, for --help. */
+/* Prints a line for each row, for --help. */
 void option_rows_help(const struct option_row *rows, uint32_t count, FILE *out);
-/* Prints one paragraph a row, for a manual page. */
+/* Prints a paragraph for each row, for a manual page. */
 void option_rows_man(const struct option_row *rows, uint32_t count, FILE *out);
 
-/* Parses a number with an optional k or m; *end is what follows. */
+/* Parses a number with an optional k or m. *end: the text after it. */
 bool parse_amount(const char *text, double *value, const char **end);
 /* Parses a number with an optional k or m and nothing after it, within least..most. */
 bool parse_whole_amount(const char *text, double least, double most, double *value);
@@ -215,15 +214,14 @@ bool option_set_servers(char servers[CONFIG_SERVERS_BYTES], const struct option_
 const char *const *option_fleet_choices(enum option_kind kind);
 bool option_set_flash(struct config *cfg, const struct option_row *row, const char *value,
 		      struct error *err);
-/* Drops the addresses of earlier -l. The command line calls it so that its own -l replace the
- * file's. */
+/* Drops the addresses of earlier -l. So a command line's own -l replaces the file's. */
 void option_forget_listen(struct config *cfg);
 bool finish_listen(struct config *cfg, struct error *err);
 bool finish_address6(struct config *cfg, struct error *err);
 
 /* Parses value into the row's field of the struct that the row's table fills. */
 bool option_set(void *into, const struct option_row *row, const char *value, struct error *err);
-/* As option_set, from a command line: a flag has no value there, and OPTION_COUNT counts. */
+/* Does as option_set, for a command line: a flag has no value there, and OPTION_COUNT counts. */
 bool option_set_word(void *into, const struct option_row *row, const char *value,
 		     struct error *err);
 

@@ -1,6 +1,6 @@
 /*
- * yaml_keys.c - walks libyaml's document as keys with path and line, and refuses what a
- * configuration may not contain.
+ * yaml_keys.c - walks libyaml's document as keys with path and line; refuses what a configuration
+ * must not contain.
  */
 #include "yaml_keys.h"
 #include "text_file.h"
@@ -15,7 +15,7 @@ struct walk {
 	const struct yaml_visitor *visitor;
 	struct error *err;
 	yaml_document_t *doc;
-	size_t reached; /* number of the last node; an alias has a number at or below it */
+	size_t reached; /* number of the last node visited; that of an alias is not higher */
 	struct yaml_key key;
 	char path[YAML_PATH_BYTES];
 };
@@ -66,7 +66,7 @@ is_plain_tag(const yaml_node_t *node)
 	return false;
 }
 
-/* True if the node is one that a configuration may contain, apart from its kind. */
+/* True if a configuration may contain this node, its kind apart. */
 static bool
 is_allowed(struct walk *w, const yaml_node_t *node)
 {
@@ -87,7 +87,7 @@ text_of(const yaml_node_t *node)
 	return (const char *)node->data.scalar.value;
 }
 
-/* Visits one node. The line is that of its key: a value may begin below it. */
+/* Visits one node. The line is that of its key, since the value may begin on a later one. */
 static bool
 visit(struct walk *w, const yaml_node_t *node, enum yaml_shape shape)
 {
@@ -226,7 +226,7 @@ report_yaml_error(const char *file, const yaml_parser_t *parser, struct error *e
 {
 	const bool context = parser->context != NULL && parser->context[0] != '\0';
 
-	/* A reader's error, such as a byte that is not UTF-8, has only a byte offset. */
+	/* A reader's error, such as a byte that is not UTF-8, has no line, only a byte offset. */
 	if (parser->error == YAML_READER_ERROR)
 		return error_set(err, "%s: byte %zu: %s; expected a text file of UTF-8", file,
 				 parser->problem_offset, parser->problem);
@@ -249,7 +249,7 @@ walk_document(struct walk *w)
 	return walk_node(w, root, 0);
 }
 
-/* True if no further document follows the first one. */
+/* True if no second document follows. */
 static bool
 is_at_end(struct walk *w, yaml_parser_t *parser)
 {

@@ -1,9 +1,9 @@
 /*
- * yaml_keys.h - a YAML file, one key at a time, in the order of its lines.
+ * yaml_keys.h - reads a YAML file key by key, in the order of its lines.
  *
- * The reader accepts what people write in configuration files: mappings, lists of values, lists
- * of mappings. It refuses aliases, tags, second documents and duplicate keys: none of them has a
- * meaning here, and each can hide a mistake.
+ * The reader accepts what people write in configuration files: mappings, lists of values, lists of
+ * mappings. It refuses aliases, tags, second documents and duplicate keys, which have no meaning
+ * here and can hide a mistake.
  *
  * Shape:  a key is named by its whole path: "network.mtu", "quirks[2].what". A mapping is visited
  *         before its keys.
@@ -36,12 +36,12 @@ struct yaml_key {
 	const char *path;
 	uint32_t line;
 	enum yaml_shape shape;
-	const char *text; /* of a value */
-	uint32_t count;   /* items of a list */
+	const char *text; /* the text of a value */
+	uint32_t count;   /* number of items of a list */
 	struct yaml_item items[YAML_ITEMS_MAX];
 };
 
-/* Called for each key. False ends the walk; *err then holds the reason. */
+/* Called for each key. False ends the walk; *err then has the reason. */
 typedef bool (*yaml_visit)(void *ctx, const struct yaml_key *key, struct error *err);
 
 struct yaml_visitor {
@@ -50,7 +50,7 @@ struct yaml_visitor {
 };
 
 bool yaml_keys_of_file(const char *file, const struct yaml_visitor *v, struct error *err);
-/* As yaml_keys_of_file, from len bytes in memory; file is only a name for errors. */
+/* Reads as yaml_keys_of_file does, from len bytes in memory; `file` is only a name for errors. */
 bool yaml_keys_of_text(const char *file, const char *text, size_t len, const struct yaml_visitor *v,
 		       struct error *err);
 

@@ -1,6 +1,6 @@
 /*
- * core.c - the stages of one turn in their order, plain and with a clock read between them; the
- * passes over stages 5 to 7; housekeeping at the end.
+ * core.c - runs the stages of a turn in order, with or without a clock read between them; repeats
+ * stages 5 to 7; does housekeeping at the end.
  */
 #include "core.h"
 #include "idle.h"
@@ -15,8 +15,8 @@ const struct counter_name core_counter_names[CORE_COUNTER_COUNT] = {CORE_COUNTER
 
 static_assert(STACK_PAUSE_NS > IDLE_WAIT_MAX_NS, "a wait is no pause");
 
-/* Records the stage. Only a crash handler in the same thread reads it, so stores in order
- * suffice. */
+/* Records the stage. Only a crash handler in the same thread reads it, so a relaxed store is
+ * enough. */
 static inline void
 stage_begin(struct core *core, uint8_t stage)
 {
@@ -37,7 +37,7 @@ stage_lap(struct core *core, struct stage_clock *clock, enum core_stage stage, u
 	return now;
 }
 
-/* Runs stages 5 to 7 until no work is left, no reply fits, or the turn has done its share. */
+/* Runs stages 5 to 7 until there is no more work, no reply fits, or the turn has done its share. */
 static inline uint64_t
 passes_run(struct core *core, struct stage_clock *clock, uint64_t t)
 {
@@ -58,7 +58,7 @@ passes_run(struct core *core, struct stage_clock *clock, uint64_t t)
 	return stage_lap(core, clock, STAGE_EXECUTE, t);
 }
 
-/* Counts a turn of more than TURN_TOO_LONG_NS, and has the following turns timed. */
+/* Counts a turn that took more than TURN_TOO_LONG_NS, and has the next turns timed. */
 static __attribute__((noinline)) void
 long_turn_ended(struct core *core)
 {
@@ -87,7 +87,7 @@ housekeeping(struct core *core, uint64_t now_ns, uint32_t frames_out)
 	const uint64_t turn_ns = now_ns - core->last_ns;
 	const uint64_t turns = counter_read(&core->counters[CORE_TURNS]) + 1;
 
-	/* The time since the previous turn began belongs to the previous turn. */
+	/* The time since the previous turn began was that turn's. */
 	counter_add(&core->counters[CORE_TURNS], 1);
 	counter_add(&core->counters[CORE_TOTAL_NS], turn_ns);
 	if (core->was_busy) {
@@ -153,7 +153,8 @@ turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 	stack_input(stack, in, now_ns);
 	t = stage_lap(core, clock, STAGE_INPUT, t);
 
-	/* The last turn's items are no longer held: store_turn reports a quiescent state. */
+	/* store_turn reports a quiescent state: the core holds no item of the last turn any
+	 * more. */
 	store_turn(core->store, time.now_s);
 	serve_turn(core->serve, &time);
 	t = passes_run(core, clock, t);

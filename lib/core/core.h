@@ -5,11 +5,11 @@
  * each bounded. No mutex and no system call; the only locks are the store's spin locks, held for a
  * bounded number of instructions; a get takes none. The clock is read by the caller, once.
  *
- * Back-pressure: a core takes only what it can answer, answers only what fits, and leaves the
- * rest where its owner already is: the NIC ring, the peer's window.
+ * Back-pressure: a core takes only requests that it can answer, and answers only as much as fits.
+ * The rest stays where it is: in the NIC's ring, or with the peer, whose window closes.
  *
  * Units:  ns on the caller's clock, which never goes back.
- * Owner:  the core owns nothing it was built from; the caller keeps it alive.
+ * Owner:  the core owns none of the parts it was built from; the caller keeps them alive.
  * Thread: a core is turned by one thread. core_*_mt: any thread.
  */
 #ifndef CLOCKOO_CORE_H
@@ -23,7 +23,7 @@
 #include "stack/stack.h"
 #include "store/store.h"
 
-/* Upkeep (stage 11) runs once in this many turns; a power of two. */
+/* Housekeeping (stage 11) runs once in this many turns; a power of two. */
 #define HOUSEKEEPING_TURNS 16u
 
 /* Normally one turn of TIMED_EVERY is timed stage by stage. After a turn of more than
@@ -51,7 +51,7 @@ enum core_counter {
 		CORE_STAGES(CORE_STAGE_LONG_SYMBOL) CORE_COUNTER_COUNT
 };
 
-/* Busy turns that are recorded for the crash report of a process. */
+/* Busy turns, the last ones, that are recorded for the process's crash report. */
 #define CORE_TRACE_TURNS 64u
 
 struct core_trace {
@@ -64,23 +64,23 @@ struct core {
 	struct stack *stack;
 	struct serve *serve;
 	struct store_core *store;
-	uint64_t start_ns; /* clock at start; the store's second STORE_CLOCK_START */
-	/* The wall clock at start, by its present setting: it may be set later. */
+	uint64_t start_ns; /* clock at the start, which is the store's second STORE_CLOCK_START */
+	/* The wall clock at the start, by its present setting; setting the clock changes it. */
 	_Atomic int64_t start_unix_ns, start_unix_s;
-	uint64_t last_ns; /* start of the previous turn */
+	uint64_t last_ns; /* clock at the beginning of the previous turn */
 	bool was_busy;
 	_Atomic uint8_t stage; /* the current stage of the turn; STAGE_COUNT: between two turns */
 	uint32_t plain_turns;  /* turns until the next one that is timed */
 	uint32_t timed_left;   /* consecutive turns still to be timed */
 	uint64_t (*cycles)(void);
-	uint32_t traced; /* busy turns so far; trace has the last CORE_TRACE_TURNS */
+	uint32_t traced; /* busy turns so far; trace has the last CORE_TRACE_TURNS of them */
 	struct core_trace trace[CORE_TRACE_TURNS];
 	struct classified in;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[CORE_COUNTER_COUNT];
 	struct turn_times times;
 };
 
-/* Accumulates the cycles of each stage; a bench passes it in. */
+/* Sums up the cycles of each stage; passed in by a bench. */
 struct stage_clock {
 	uint64_t (*cycles)(void);
 	uint64_t spent[STAGE_COUNT];
@@ -90,16 +90,16 @@ extern const struct counter_name core_counter_names[CORE_COUNTER_COUNT];
 
 void core_init(struct core *core, struct port *port, struct stack *stack, struct serve *serve,
 	       struct store_core *store, uint64_t now_ns, int64_t unix_ns);
-/* Sets the wall clock: from the next turn on, the start was at unix_ns. */
+/* Sets the wall clock: from the next turn on the start counts as unix_ns. */
 void core_wall_set_mt(struct core *core, int64_t unix_ns);
-/* Sets the counter by which stages are timed; without it none are. Call it before the first
+/* Sets the cycle counter by which stages are timed. Without one none are. Call it before the first
  * turn. */
 void core_cycles_set(struct core *core, uint64_t (*cycles)(void));
 void core_turn(struct core *core, uint64_t now_ns);
 /* Counts that the core has waited for ns since its last turn. */
 void core_waited(struct core *core, uint64_t ns);
-/* Reports, before a turn, how long the core's thread waited for its CPU during the previous
- * turn. */
+/* Reports, before a turn, for how long the core's thread had to wait for its CPU during the
+ * previous turn. */
 void core_host_waited(struct core *core, uint64_t ns);
 void core_turn_timed(struct core *core, uint64_t now_ns, struct stage_clock *clock);
 

@@ -1,6 +1,6 @@
 /*
- * cable.c - lanes of mbufs between cores and a thread over DPDK's ring driver, and the wake-ups
- * of both sides.
+ * cable.c - lanes of mbufs between cores and a thread, over DPDK's ring driver; wakes sleepers on
+ * both sides.
  */
 #include "cable.h"
 #include "base/check.h"
@@ -40,8 +40,8 @@ falls_asleep(struct cable_sleeper *s)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Withdraws the announcement. An event that was written meanwhile stays in the descriptor and
- * costs the next sleep, no more. */
+/* Withdraws the announcement. An event written meanwhile stays in the descriptor, and only makes
+ * the next sleep end at once. */
 static inline void
 wakes_up(struct cable_sleeper *s)
 {

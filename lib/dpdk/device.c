@@ -1,6 +1,6 @@
 /*
- * device.c - finds the port, configures queues, RSS, offloads and pools by the plan, starts it,
- * sets it up again after a reset, and stops it.
+ * device.c - finds the port; configures queues, RSS, offloads and pools by the plan; starts and
+ * stops the port, and sets it up again after a reset.
  */
 #include "device.h"
 #include "device_vlans.h"
@@ -25,8 +25,8 @@ struct rss_name {
 	uint64_t types;
 };
 
-/* Packet types that the NIC does not hash by ports go to queue 0 or are hashed by addresses only,
- * depending on the driver. */
+/* Kinds of flows. Packets that the NIC does not hash by ports go to queue 0, or are hashed by
+ * addresses only, depending on the driver. */
 static const struct rss_name rss_names[] = {
 	{RSS_KIND_IP4, RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER},
 	{RSS_KIND_TCP4, RTE_ETH_RSS_NONFRAG_IPV4_TCP},
@@ -114,7 +114,7 @@ device_find(struct device *d, const struct profile *profile, struct error *err)
 	memset(d, 0, sizeof *d);
 	if (rte_eth_dev_count_avail() == 0)
 		return no_port(profile->name, err, err);
-	/* The port of a virtual function below netvsc belongs to that driver. */
+	/* A virtual function's port that netvsc uses belongs to netvsc. */
 	d->id = (uint16_t)rte_eth_find_next_owned_by(0, RTE_ETH_DEV_NO_OWNER);
 	return describe(d, profile, err);
 }
@@ -129,8 +129,7 @@ device_find_named(struct device *d, const struct profile *profile, const char *n
 	return describe(d, profile, err);
 }
 
-/* Selects the offloads that the profile wants and the port supports. Returns them as port
- * caps. */
+/* Selects those of the profile's offloads that the port supports. Returns them as port caps. */
 static uint32_t
 choose_offloads(struct device *d, const struct rte_eth_dev_info *info, uint32_t wanted)
 {
@@ -183,7 +182,7 @@ configure(struct device *d, const struct device_request *req, const struct rte_e
 	struct rte_eth_conf conf = {
 		.rxmode = {.mtu = mtu_configured(req, info), .offloads = d->offloads_rx},
 		.txmode = {.offloads = d->offloads_tx},
-		/* Drivers that can report a removal do so on request only. */
+		/* Drivers that can report a removal do so only on request. */
 		.intr_conf.rmv = (*info->dev_flags & RTE_ETH_DEV_INTR_RMV) != 0,
 	};
 	int rc;
@@ -212,17 +211,17 @@ configure(struct device *d, const struct device_request *req, const struct rte_e
 static uint32_t
 pool_frames(const struct profile *p, const struct config *cfg, uint32_t frames)
 {
-	/* A bond has the rings of two ports, and keeps what each refuses. */
+	/* A bond has the rings of two ports, and keeps the frames that each refuses. */
 	const uint32_t ports = config_has_bond(cfg) ? 2 : 1;
 	const uint32_t kept = config_has_bond(cfg) ? 2 * BURST_MAX : 0;
 
-	/* The cache of a core may keep 1.5 times its size aside; see rte_mempool.h. */
+	/* The cache of a core may hold 1.5 times its size (rte_mempool.h). */
 	return ports * (p->rx_ring + p->tx_ring) + kept + frames + POOL_CACHE + POOL_CACHE / 2;
 }
 
-/* True if frames may span pages. A mempool keeps an object within a page, since a device may see
- * adjacent pages at unrelated addresses (rte_mempool_ops.h), so that a page of 4 KB holds one
- * frame. Ports that copy frames do not need that. */
+/* True if frames may span pages. A mempool keeps each object within a page, since a device may see
+ * adjacent pages at unrelated addresses (rte_mempool_ops.h), so a page of 4 KB holds one frame. For
+ * ports that copy frames that is not necessary. */
 static bool
 spans_pages(const struct profile *p, const struct config *cfg)
 {
@@ -232,7 +231,7 @@ spans_pages(const struct profile *p, const struct config *cfg)
 static struct rte_mempool *
 make_pool(const struct device *d, const struct device_request *req, uint32_t core)
 {
-	/* Frames that cores hand over to each other may all end up at one core. */
+	/* Frames that cores hand over may all be at one core. */
 	const uint32_t cores = req->plan->handover ? req->cfg->cores : 1;
 	struct rte_pktmbuf_pool_private room = {
 		.mbuf_data_room_size = (uint16_t)(req->profile->mbuf_bytes + RTE_PKTMBUF_HEADROOM),
@@ -315,7 +314,7 @@ fill_reta(const struct device *d, const struct steer_plan *plan, struct error *e
 	return rc == 0 || failed("fill its redirection table", rc, err);
 }
 
-/* Reports that a port found no peer at its socket, or one of another kind. */
+/* Reports that a port found no peer at its socket, or an unsuitable one. */
 static bool
 no_peer(const struct profile *p, struct error *err)
 {
@@ -374,7 +373,7 @@ fill_ports(struct device *d, const struct device_request *req, uint32_t caps)
 static void
 join_named(const struct device *d)
 {
-	if (d->isolated) /* group frames are the kernel's */
+	if (d->isolated) /* frames to groups go to the kernel */
 		return;
 	static_assert(sizeof(struct rte_ether_addr) == sizeof d->joins.group[0], "MACs");
 	if (d->all_groups ||
@@ -445,7 +444,7 @@ set_up_queues(struct device *d, struct error *err)
 	return true;
 }
 
-/* Starts a port whose queues are set up: then come the filters, and the spreading of flows. */
+/* Starts a port whose queues are set up; then sets the filters and the spreading of flows. */
 static bool
 bring_up(struct device *d, const struct device_request *req, struct error *err)
 {
@@ -464,8 +463,8 @@ bring_up(struct device *d, const struct device_request *req, struct error *err)
 	return fill_reta(d, req->plan, err);
 }
 
-/* Gives the port the MAC that peers know: a bond has that of its first member, and after a reset a
- * virtual function may have a new one. */
+/* Gives the port the MAC that peers know. A bond has that of its first member, and after a reset a
+ * virtual function may have another one. */
 static bool
 keep_mac(const struct device *d, const struct device_request *req, struct error *err)
 {
@@ -473,7 +472,7 @@ keep_mac(const struct device *d, const struct device_request *req, struct error 
 	int rc;
 
 	memcpy(ours.addr_bytes, d->mac, sizeof ours.addr_bytes);
-	if (req->profile->another_mac) /* the port's own is the interface's */
+	if (req->profile->another_mac) /* the port's own MAC is that of the interface */
 		ours.addr_bytes[RTE_ETHER_ADDR_LEN - 1] ^= 1;
 	rte_eth_macaddr_get(d->id, &now);
 	if (rte_is_same_ether_addr(&ours, &now))
@@ -503,7 +502,7 @@ device_start(struct device *d, const struct device_request *req, struct error *e
 	if (!make_pools(d, req, err) || !set_up_queues(d, err))
 		return false;
 	fill_ports(d, req, caps);
-	/* The kernel joins groups of its own, beside the cache, and LACP has one. */
+	/* The kernel joins groups of its own, in addition to the cache's, and LACP has one. */
 	d->all_groups = req->cfg->kernel[0] != '\0' || config_has_bond(req->cfg);
 	if (!bring_up(d, req, err) || !keep_mac(d, req, err) ||
 	    (!config_has_bond(req->cfg) && !wait_for_link(d, req->profile, err)))

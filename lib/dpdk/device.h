@@ -1,11 +1,11 @@
 /*
  * device.h - finds, configures and starts the one DPDK port, with a struct port for each core.
  *
- * Shape:  queue i of the device is ports[i], for core i. Where cores hand frames over to each
- *         other, the cores beyond the last queue have a port that only allocates and drops.
+ * Shape:  queue i of the device is ports[i], for core i. If cores hand frames over to each other,
+ *         the cores beyond the last queue have a port that only allocates and drops.
  * Owner:  the caller keeps the struct alive until device_stop; it owns its pools.
- * Thread: the main thread until the cores run; then one other thread, and ports[i] by core i. While
- *         that thread resets the port, no core may call its port.
+ * Thread: the main thread until the cores run; after that one other thread, and core i for
+ *         ports[i]. While that thread resets the port, no core may call its own port.
  * Errors: struct error: the step that failed and the driver's reason.
  * Bounds: CORES_MAX queues; LINK_WAIT_MS for a link.
  */
@@ -21,13 +21,13 @@
 
 #define LINK_WAIT_MS 5000u
 
-/* A counter of the driver, which may begin anew. */
+/* A counter of the driver, which may start again from 0. */
 struct device_count {
 	uint64_t seen, total;
 };
 
-/* Groups that neighbours use to find the appliance, and VLANs, beside those of the configuration.
- */
+/* Groups by which neighbours find the appliance, and VLANs, in addition to those of the
+ * configuration. */
 struct device_joins {
 	uint8_t (*group)[6];
 	uint32_t groups;
@@ -39,23 +39,25 @@ struct device {
 	uint16_t id;
 	const char *name;               /* DPDK's name of the device on its bus */
 	int node;                       /* NUMA node, -1 unknown */
-	char driver[CONFIG_NAME_BYTES]; /* DPDK's name for it */
+	char driver[CONFIG_NAME_BYTES]; /* DPDK's name of the driver */
 	uint32_t queues, cores;
 	struct port_caps caps;
-	uint8_t rss_key[RSS_KEY_MAX]; /* drivers keep the pointer, and read it at start */
+	uint8_t rss_key[RSS_KEY_MAX]; /* drivers keep a pointer to it, and read it at the start */
 	struct rule_report rules;     /* the plan's rules that the NIC accepted and refused */
 	uint16_t rx_ring, tx_ring;    /* as rounded by the driver */
 	uint64_t offloads_rx, offloads_tx;
-	_Atomic bool away; /* the driver has the port for itself: it is not asked for anything */
+	_Atomic bool away; /* the driver alone may use the port now */
 	bool abandoned;
-	struct device_joins joins;     /* set again after a reset */
-	bool isolated;                 /* it receives only what rules ask for */
-	bool all_groups;               /* the port receives all multicast */
-	uint8_t mac[6];                /* that the port receives: a bond's, or its own */
-	char iface[CONFIG_NAME_BYTES]; /* the kernel knows its link, and the driver does not */
+	struct device_joins joins; /* set again after a reset */
+	bool isolated;             /* it receives only frames for which there are rules */
+	bool all_groups;           /* the port receives all multicast */
+	uint8_t mac[6];            /* the MAC that the port receives: a bond's, or its own */
+	/* Set if the kernel, and not the driver, knows the state of the link. */
+	char iface[CONFIG_NAME_BYTES];
 	struct device_count rx_frames, tx_frames, missed, no_buffer, rx_errors, tx_errors;
 	bool has_allowance[NIC_ALLOWANCE_COUNT];
-	uint64_t allowance_id[NIC_ALLOWANCE_COUNT]; /* among the driver's own counters */
+	/* Numbers of the allowances among the driver's own counters. */
+	uint64_t allowance_id[NIC_ALLOWANCE_COUNT];
 	struct port_dpdk ports[CORES_MAX];
 };
 
@@ -63,20 +65,23 @@ struct device_request {
 	const struct config *cfg;
 	const struct profile *profile;
 	const struct steer_plan *plan;
-	uint32_t frames;            /* that one core may hold at a time, in addition to the rings */
-	const struct device *first; /* whose pools and MAC a bond's second member has; or NULL */
+	/* Frames that a core may hold at a time, without those in the rings. */
+	uint32_t frames;
+	/* For a bond's second member: the first one, whose pools and MAC it uses; otherwise
+	 * NULL. */
+	const struct device *first;
 };
 
-/* Finds the port that EAL brought up, and its capabilities. *err may hold a line of EAL's; if
- * there is no port, that line becomes the reason. */
+/* Finds the port that EAL started, and its capabilities. *err may have a line of EAL's; if there is
+ * no port, that line is the reason. */
 bool device_find(struct device *d, const struct profile *profile, struct error *err);
 
-/* As device_find, for the port of this name: a PCI address, or a virtual device. */
+/* Does as device_find, for the port with this name: a PCI address, or a virtual device. */
 bool device_find_named(struct device *d, const struct profile *profile, const char *name,
 		       struct error *err);
 
-/* Has the port receive these groups and VLANs, instead of those of the last call. They must stay
- * until the next one. A driver that does not take them receives all groups. */
+/* Makes the port receive these groups and VLANs, in place of those of the last call. They must stay
+ * valid until the next call. A driver that does not accept them receives all groups. */
 void device_join(struct device *d, const struct device_joins *joins);
 
 bool device_start(struct device *d, const struct device_request *req, struct error *err);
@@ -85,11 +90,12 @@ void device_stop(struct device *d);
 /* Resets the started port and sets it up as device_start did: queues, RSS, MTU, MAC, groups, rules.
  * Pools and ports stay. False: the port is stopped; another call may succeed. */
 bool device_reset(struct device *d, const struct device_request *req, struct error *err);
-/* Sets again what a driver may have lost while it recovered the port by itself. */
+/* Sets again what a driver may have lost when it recovered the port by itself. */
 bool device_restore(struct device *d, const struct device_request *req, struct error *err);
-/* Makes device_stop leave the device alone: its state is unknown, and the process ends soon. */
+/* Makes device_stop leave the device alone, since its state is unknown and the process ends
+ * soon. */
 void device_abandon(struct device *d);
-/* Marks the port as away: it has no link, and its counters stand still. */
+/* Marks the port as away: it has no link, and its counters do not change. */
 void device_leave(struct device *d, bool away);
 
 static inline bool
@@ -98,7 +104,7 @@ device_is_away(const struct device *d)
 	return atomic_load_explicit(&d->away, memory_order_relaxed);
 }
 
-/* Returns the bytes of all cores' frames, where a core may hold frames beside those of its
+/* Returns the bytes of all cores' frames. frames: how many a core may hold, without those in its
  * rings. */
 uint64_t device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t frames);
 
@@ -108,8 +114,8 @@ struct device_memory {
 	size_t bytes, page_bytes;
 };
 
-/* Has the started device take loans, and maps the memory for it. Returns NULL, or why it takes
- * none; then values are copied. */
+/* Makes the started device accept loans, and maps the memory for it. Returns NULL, or why it does
+ * not accept any; then values are copied. */
 const char *device_lend(struct device *d, const struct device_request *req,
 			const struct device_memory *memory);
 
@@ -128,20 +134,20 @@ struct device_losses {
 	uint64_t missed;    /* no descriptor was free: the core did not poll in time */
 	uint64_t no_buffer; /* no mbuf was free */
 	uint64_t rx_errors, tx_errors;
-	uint64_t rx_frames, tx_frames; /* not lost */
+	uint64_t rx_frames, tx_frames; /* received, sent; without lost ones */
 };
 void device_losses(struct device *d, struct device_losses *losses);
 
 /* Finds the allowances among the driver's own counters, once the port is configured. */
 void device_find_allowances(struct device *d);
-/* Reads what the cloud counts against the instance (base/nic_allowances.h). A counter that the
- * port does not have is NIC_ALLOWANCE_UNKNOWN. */
+/* Reads the cloud's counts of packets beyond its allowances (base/nic_allowances.h). For a counter
+ * that the port does not have, the value is NIC_ALLOWANCE_UNKNOWN. */
 void device_allowances(const struct device *d, uint64_t allowances[NIC_ALLOWANCE_COUNT]);
 
 /* Returns the frames lost before reception: missed, without a buffer, or with errors. */
 uint64_t device_missed(struct device *d);
 
-/* Returns the frames in the pool of a queue that no core, driver or ring holds. */
+/* Returns how many frames of a queue's pool no core, driver or ring holds. */
 uint32_t device_frames_free(const struct device *d, uint32_t queue);
 
 #endif

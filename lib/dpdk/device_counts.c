@@ -15,8 +15,8 @@ device_find_allowances(struct device *d)
 			rte_eth_xstats_get_id_by_name(d->id, names[i], &d->allowance_id[i]) == 0;
 }
 
-/* Adds what a counter of the driver counted since the last call. A driver whose counters begin
- * anew, as after a reset, has counted its new value. */
+/* Adds what a counter of the driver has counted since the last call. If the driver's counter is
+ * lower than before, it has started again from 0. */
 static void
 count_on(struct device_count *c, uint64_t now)
 {

@@ -1,6 +1,6 @@
 /*
- * device_link.c - whether a port has a link, and its speed: by the driver, or by the kernel for an
- * interface of its own.
+ * device_link.c - whether a port has a link, and the link's speed: from the driver, or for an
+ * interface of the kernel from the kernel.
  */
 #include "device.h"
 #include "kernel/kernel_iface.h"
@@ -29,7 +29,8 @@ iface_mbps(const char *iface)
 	struct ifreq req = {.ifr_data = (void *)&carrier};
 	uint32_t mbps;
 
-	/* The interface's flags may show a carrier late on a busy machine; this call updates it. */
+	/* On a busy machine the interface's flags may show a carrier late; this call updates
+	 * them. */
 	if (!kernel_iface_ask(iface, SIOCETHTOOL, &req) || carrier.data == 0)
 		return 0;
 	req.ifr_data = (void *)&settings;

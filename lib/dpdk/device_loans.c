@@ -15,7 +15,7 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 
-#define LOAN_BYTES 384u /* struct rte_mbuf, its note, mempool header */
+#define LOAN_BYTES 384u /* struct rte_mbuf, its note, and a header of the mempool */
 
 uint64_t
 device_loans_bytes(const struct profile *p, const struct config *cfg)
@@ -24,7 +24,7 @@ device_loans_bytes(const struct profile *p, const struct config *cfg)
 					      : 0;
 }
 
-/* Returns why the ports of this device cannot take loans; NULL: they can. */
+/* Returns why the ports of this device cannot accept loans; NULL: they can. */
 static const char *
 why_ports_take_none(const struct device *d, const struct device_request *req)
 {
@@ -52,8 +52,8 @@ map_for(struct rte_device *device, const struct device_memory *memory)
 	return false;
 }
 
-/* True if the driver has copied a frame when its send returns, in this process. The peer of another
- * software port reads frames in EAL's memory, which it shares, and not in ours. */
+/* True if the driver has copied a frame by the time its send returns, in this process. The peers of
+ * other software ports read frames in EAL's memory, which they share; our memory they do not. */
 static bool
 copies_at_once(const struct device *d)
 {
@@ -61,7 +61,7 @@ copies_at_once(const struct device *d)
 }
 
 /* True if the driver, asked to free sent frames, forgets which descriptor of a frame of two buffers
- * the NIC marks as done, and waits for the other one when its ring is full (DPDK 22.11:
+ * the NIC marks as done. When its ring is full, it then waits for the other one (DPDK 22.11:
  * igb_tx_done_cleanup, igc_tx_done_cleanup; eth_igb_xmit_pkts). */
 static bool
 stops_once_freed(const struct device *d)
@@ -69,7 +69,8 @@ stops_once_freed(const struct device *d)
 	return strncmp(d->driver, "net_e1000_igb", 13) == 0 || strcmp(d->driver, "net_igc") == 0;
 }
 
-/* Returns why the device cannot read the memory; NULL: it can, and a NIC's is mapped. */
+/* Returns why the device cannot read the memory. NULL: it can, and if it is a NIC, the memory is
+ * mapped for it. */
 static const char *
 why_unmapped(const struct device *d, const struct device_request *req,
 	     const struct device_memory *memory)

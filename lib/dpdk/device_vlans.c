@@ -1,5 +1,5 @@
 /*
- * device_vlans.c - the VLANs whose frames a port receives.
+ * device_vlans.c - sets the VLANs whose frames a port receives.
  */
 #include "device_vlans.h"
 
@@ -7,17 +7,18 @@
 
 #include <rte_ethdev.h>
 
-#define VLAN_LAST 4094u /* 0 is in tags that have only a priority */
+#define VLAN_LAST 4094u /* VLAN 0 is in tags that only have a priority */
 
-/* DPDK's driver always takes the filter of virtio into use (VIRTIO_NET_F_CTRL_VLAN), and without
- * the offload names nothing to it: the device then drops every tagged frame. */
+/* True for virtio. DPDK's driver always enables virtio's filter (VIRTIO_NET_F_CTRL_VLAN); without
+ * the offload it adds no VLAN to it, so that the device drops every tagged frame. */
 static bool
 always_filters(const struct device *d)
 {
 	return strcmp(d->driver, "net_virtio") == 0;
 }
 
-/* True if the NIC's other side filters: a physical function lets a virtual one have few VLANs. */
+/* True if the other side of the NIC filters, too: a physical function permits a virtual one only a
+ * few VLANs. */
 static bool
 is_virtual_function(const struct device *d)
 {
@@ -32,7 +33,7 @@ is_beside_kernel(const struct device *d, const struct config *cfg)
 	return cfg->kernel[0] != '\0' && !d->isolated;
 }
 
-/* True if addresses are in VLANs, or further ones may be: a file is read later. */
+/* True if addresses are in VLANs, or may be: files of addresses are read later. */
 static bool
 has_vlans(const struct config *cfg)
 {

@@ -2,11 +2,11 @@
  * device_vlans.h - the VLANs whose frames a port receives.
  *
  * A NIC whose filter is on receives only the VLANs that the driver was given, and a virtual
- * function always filters. The appliance gives the VLANs of its addresses. Beside the kernel, which
- * may add VLANs of its own at any time, the filter is off; a NIC that cannot turn it off is given
- * all VLANs.
+ * function always filters. The appliance gives the VLANs of its addresses. If the kernel shares the
+ * NIC the filter is off, since the kernel may add VLANs of its own at any time; a NIC that cannot
+ * turn it off is given all VLANs.
  *
- * Thread: that of device_start.
+ * Thread: the one that calls device_start.
  * Bounds: VLAN_LAST + 1 calls of the driver.
  */
 #ifndef CLOCKOO_DEVICE_VLANS_H

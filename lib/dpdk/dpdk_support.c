@@ -17,7 +17,7 @@ static const struct {
 	struct dpdk_release release;
 	uint32_t until_year, until_month;
 } supported[] = {
-	{{22, 11}, 2025, 12}, /* its last release, 22.11.11, is of 2025-12-24 */
+	{{22, 11}, 2025, 12}, /* its last release, 22.11.11, was on 2025-12-24 */
 	{{23, 11}, 2026, 12},
 	{{24, 11}, 2027, 12},
 	{{25, 11}, 2028, 12},
@@ -44,7 +44,7 @@ dpdk_drivers(void)
 	return DPDK_DRIVERS;
 }
 
-/* Returns the month after the last one with fixes, counted from year 0. */
+/* Returns the month after the last one with fixes, as a number of months since year 0. */
 static uint32_t
 end_month(struct dpdk_release r, struct dpdk_support *s)
 {

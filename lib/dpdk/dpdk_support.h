@@ -2,7 +2,7 @@
  * dpdk_support.h - the DPDK release in the program, its drivers, and the end of its support.
  *
  * DPDK's November releases get fixes for three years (its guide, contributing/stable.rst, and the
- * table of https://core.dpdk.org/roadmap/#stable); other releases get fixes until the next one.
+ * table of https://core.dpdk.org/roadmap/#stable); other releases get fixes until the next release.
  *
  * Thread: pure functions over constants.
  */
@@ -13,12 +13,13 @@
 #include <stdint.h>
 
 struct dpdk_release {
-	uint32_t year, month; /* as in 22, 11 */
+	uint32_t year, month; /* for example 22, 11 */
 };
 
 struct dpdk_support {
 	bool over;
-	uint32_t year, month; /* the last month with fixes, as 2025, 12; 0: the release is no LTS */
+	/* Last month with fixes, for example 2025, 12; 0: no long-term support. */
+	uint32_t year, month;
 };
 
 /* Returns the linked release as "22.11.11". */
@@ -27,8 +28,7 @@ struct dpdk_release dpdk_release_linked(void);
 /* Returns the linked NIC drivers as "af_packet af_xdp ...". */
 const char *dpdk_drivers(void);
 
-/* Returns the end of a release's support. over is true if now_s, in seconds since 1970, is
- * later. */
+/* Returns the end of a release's support. now_s: seconds since 1970; over: the end has passed. */
 struct dpdk_support dpdk_support_of(struct dpdk_release r, int64_t now_s);
 
 #endif

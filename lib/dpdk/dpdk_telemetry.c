@@ -22,7 +22,7 @@ struct dpdk_reply {
 	uint32_t rows, bytes;
 };
 
-/* The only state that this library keeps outside of its callers' memory: see the header. */
+/* The only state that our libraries keep outside of their callers' memory; the header says why. */
 static struct {
 	pthread_mutex_t lock;
 	dpdk_answer *answer;

@@ -1,5 +1,5 @@
 /*
- * eal.c - EAL's command line, its start with stderr captured, and the claim of a file prefix.
+ * eal.c - makes EAL's command line, starts EAL while stderr is captured, and claims a file prefix.
  */
 #include "eal.h"
 #include "base/check.h"
@@ -17,7 +17,7 @@
 #include <rte_log.h>
 
 #define CAPTURE_BYTES   16384u
-#define FANOUT_FLAGS_AT 16u /* position in the option's value: packet(7) */
+#define FANOUT_FLAGS_AT 16u /* position of the flags in the option's value (packet(7)) */
 
 static void
 add(struct eal_args *args, const char *word)
@@ -36,7 +36,7 @@ add_pair(struct eal_args *args, const char *option, const char *value)
 	add(args, value);
 }
 
-/* Adds the core list. CORES_MAX times "127@127," is 512 bytes. */
+/* Adds the core list. CORES_MAX entries like "127@127," take 8 bytes each. */
 static void
 add_lcores(struct eal_args *args, const struct lcore_set *set)
 {
@@ -83,7 +83,7 @@ eal_args_make(struct eal_args *args, const struct config *cfg, const struct prof
 	if (cfg->verbosity < 2)
 		add_pair(args, "--log-level", "error");
 	if (profile_is_pci(profile)) {
-		/* Without a list EAL would take over every NIC it can. */
+		/* Without this list EAL would take over every NIC that it can. */
 		add_pair(args, "--allow", device);
 	} else {
 		add(args, "--no-pci");
@@ -113,8 +113,8 @@ stderr_capture_begin(struct stderr_capture *q, bool verbose)
 	dup2(q->capture_fd, STDERR_FILENO);
 }
 
-/* True if a line of EAL's output can be a cause. EAL's own follow-up lines only say that
- * something failed; the line before them has the cause. */
+/* True if a line of EAL's output may be a cause. Some lines of EAL only say that something failed;
+ * then the previous line has the cause. */
 static bool
 is_error_line(const char *line)
 {
@@ -167,8 +167,8 @@ eal_error(const char *message, struct error *err)
 }
 
 /*
- * Replaces setsockopt of the C library, for drivers too: the dynamic linker searches the program
- * first.
+ * Replaces setsockopt of the C library, also for drivers, since the dynamic linker searches the
+ * program first.
  *
  * The af_packet driver has the kernel reassemble IPv4 fragments, with one queue as with many, and
  * no parameter turns that off. A datagram longer than a slot of its ring then arrives truncated
@@ -202,8 +202,8 @@ eal_start(struct eal_args *args, bool verbose, struct error *err)
 	stderr_capture_end(&stderr_capture, message, sizeof message);
 	if (rc < 0)
 		return eal_error(message, err);
-	/* A virtual device that cannot start does not fail rte_eal_init: this line may be the
-	 * only trace. device_find notices that there is no port. */
+	/* A virtual device that cannot start does not make rte_eal_init fail, so this line may be
+	 * the only trace of it. device_find notices that there is no port. */
 	if (message[0] != '\0')
 		error_set(err, "%s", message);
 	return true;

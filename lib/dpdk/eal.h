@@ -1,5 +1,5 @@
 /*
- * eal.h - starts DPDK's environment, and reduces what it prints to one line.
+ * eal.h - starts DPDK's environment (EAL), and reduces its output to one line.
  *
  * eal_args makes the command line of EAL as plain data; eal_start runs it. What EAL and drivers
  * print while starting is captured; the line that names the cause becomes part of the error.
@@ -25,7 +25,7 @@ struct eal_args {
 	char text[EAL_TEXT_BYTES];
 };
 
-/* Fills the command line. memory_mb is what EAL reserves at start, used with --no-huge only. */
+/* Makes the command line. memory_mb: MB that EAL reserves at the start; only with --no-huge. */
 void eal_args_make(struct eal_args *args, const struct config *cfg, const struct profile *profile,
 		   const char *device, uint32_t memory_mb);
 
@@ -36,13 +36,15 @@ void eal_args_add_device(struct eal_args *args, const struct profile *profile, c
 bool eal_start(struct eal_args *args, bool verbose, struct error *err);
 void eal_stop(void);
 
-/* Nothing reaches stderr between stderr_capture_begin and stderr_capture_end. */
+/* The state of stderr_capture_begin, after which nothing reaches stderr until
+ * stderr_capture_end. */
 struct stderr_capture {
-	int stderr_fd; /* the original stderr; -1: not silenced */
+	int stderr_fd; /* the original stderr; -1: stderr is not captured */
 	int capture_fd;
 };
 void stderr_capture_begin(struct stderr_capture *q, bool verbose);
-/* Returns in line the first captured line that reads like an error; empty if there is none. */
+/* Ends the capture. line: the first captured line that looks like an error; empty if there is
+ * none. */
 void stderr_capture_end(struct stderr_capture *q, char *line, size_t size);
 
 #endif

@@ -28,7 +28,7 @@ struct rte_rule {
 	struct rte_flow_action_rss rss;
 };
 
-/* The queues of a port in their order: drivers copy the list. */
+/* The queues of a port in their order. Constant, since drivers copy the list. */
 static uint16_t all_queues[CORES_MAX];
 
 static void
@@ -56,8 +56,8 @@ add_ethernet(struct rte_rule *r, const struct steer_match *m)
 	add_item(r, RTE_FLOW_ITEM_TYPE_ETH, &r->eth, &r->eth_mask);
 }
 
-/* Adds the IP item. A director's rule gets masks of zeros: ixgbe accepts the item for its
- * director only with them (ixgbe_parse_fdir_filter_normal). */
+/* Adds the IP item. A rule for the flow director has masks of zeros, since ixgbe accepts the item
+ * only so (ixgbe_parse_fdir_filter_normal). */
 static void
 add_ip(struct rte_rule *r, const struct steer_rule *rule)
 {
@@ -91,7 +91,7 @@ add_ports(struct rte_rule *r, const struct steer_match *m)
 		add_item(r, RTE_FLOW_ITEM_TYPE_UDP, &r->udp, &r->udp_mask);
 }
 
-/* Returns what the NIC hashes of the flows that a rule matches. */
+/* Returns which fields of a rule's flows the NIC hashes. */
 static uint64_t
 match_rss_types(const struct steer_match *m)
 {
@@ -102,7 +102,7 @@ match_rss_types(const struct steer_match *m)
 	return is_tcp ? RTE_ETH_RSS_NONFRAG_IPV6_TCP : RTE_ETH_RSS_NONFRAG_IPV6_UDP;
 }
 
-/* Adds the action that says which queue frames go to: one, or one by the plan's hash. */
+/* Adds the action that sends frames to one queue, or to queues by the plan's hash. */
 static void
 add_target(struct rte_rule *r, const struct steer_rule *rule, const struct steer_plan *plan)
 {
@@ -136,8 +136,8 @@ translate(struct rte_rule *r, const struct steer_rule *rule, const struct steer_
 	add_action(r, RTE_FLOW_ACTION_TYPE_END, NULL);
 }
 
-/* Makes one rule. rte_flow_validate does not see existing rules, and rte_flow_create may refuse a
- * rule that passed it. */
+/* Makes one rule. rte_flow_validate ignores the existing rules, so rte_flow_create may refuse a
+ * rule that it has accepted. */
 static bool
 make(uint16_t port, const struct steer_rule *rule, const struct steer_plan *plan,
      struct rte_flow_error *error)
@@ -188,5 +188,5 @@ flow_rules_flush(uint16_t port)
 {
 	struct rte_flow_error error = {0};
 
-	(void)rte_flow_flush(port, &error); /* without rules there is nothing to drop */
+	(void)rte_flow_flush(port, &error); /* if there are no rules there is nothing to remove */
 }

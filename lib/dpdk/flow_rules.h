@@ -1,8 +1,8 @@
 /*
  * flow_rules.h - programs the plan's rules into the NIC with rte_flow.
  *
- * An isolated port receives nothing but what a rule asks for; the kernel's driver, which keeps the
- * NIC, has the rest.
+ * An isolated port receives only frames for which there is a rule; all others go to the kernel's
+ * driver, which keeps the NIC.
  *
  * A rule that the driver refuses is no error: its frames then reach another core, which the plan
  * states for each rule. Refusals are counted, and the first one is kept with the driver's reason.
@@ -17,10 +17,11 @@
 
 struct rule_report {
 	uint32_t made, refused;
-	char first[256]; /* the first refusal as a text; empty: none */
+	char first[256]; /* text about the first refusal; empty: none */
 };
 
-/* Has the port receive only what rules ask for. The port is not configured yet. */
+/* Makes the port receive only frames for which there are rules. Called before the port is
+ * configured. */
 bool flow_rules_isolate(uint16_t port, struct error *err);
 
 void flow_rules_create(uint16_t port, const struct steer_plan *plan, struct rule_report *report);

@@ -1,6 +1,6 @@
 /*
- * host.c - gathers facts about the machine that EAL needs, and writes one line about what is
- * missing.
+ * host.c - gathers the facts about the machine on which EAL depends, and writes one line about what
+ * is missing.
  */
 #include "host.h"
 #include "kernel/kernel_iface.h"
@@ -63,8 +63,8 @@ host_resident_bytes(void)
 	return (number_in(status, "VmRSS:", 10) + number_in(status, "HugetlbPages:", 10)) * 1024;
 }
 
-/* Returns the free hugepages of every size in bytes: EAL takes from each. The directories are
- * called hugepages-2048kB and so on. */
+/* Returns the bytes of free hugepages of all sizes, since EAL uses each size. The directories have
+ * names like hugepages-2048kB. */
 static uint64_t
 free_hugepage_bytes(void)
 {
@@ -110,8 +110,8 @@ may_open_packet_sockets(void)
 	return true;
 }
 
-/* True if the rings of all cores can be locked in memory. Limits and capabilities of user
- * namespaces interact, so only an attempt gives a sure answer. */
+/* True if the rings of all cores can be locked in memory. Limits and capabilities interact with
+ * user namespaces, so only an attempt shows it. */
 static bool
 may_lock_rings(uint32_t cores)
 {
@@ -154,16 +154,16 @@ probe_pci(struct host *host, const char *address)
 	snprintf(path, sizeof path, "%s/driver", device);
 	len = readlink(path, target, sizeof target - 1);
 	target[len > 0 ? len : 0] = '\0';
-	/* The drivers of mlx4, mlx5 and mana share the NIC with the kernel's; all others need it
-	 * unbound from the kernel's. */
+	/* The drivers of mlx4, mlx5 and mana share the NIC with the kernel's driver; for all others
+	 * the kernel's must be unbound. */
 	host->pci_bound = strstr(target, "vfio-pci") != NULL || strstr(target, "uio") != NULL ||
 			  strstr(target, "mlx") != NULL || strstr(target, "/mana") != NULL;
 	host->pci_ours = strstr(target, "vfio-pci") != NULL && may_open_group(device);
 }
 
-/* Examines a socket file by a connect of the wrong type. It disturbs no listener: the kernel
- * refuses it with EPROTOTYPE before it connects. A file that a crash left has no socket and gives
- * ECONNREFUSED. See unix(7). */
+/* Examines a socket file by a connect of the wrong type, which disturbs no listener: the kernel
+ * refuses with EPROTOTYPE before it connects. For a file that a crash left there is no socket, and
+ * the error is ECONNREFUSED. See unix(7). */
 static enum presence
 probe_socket(const char *path)
 {
@@ -273,7 +273,7 @@ check_privileges(const struct host *host, const struct profile *p, struct error 
 			"drive this port: run as root, or bind it to vfio-pci and give "
 			"/dev/vfio/GROUP to this user",
 			p->name);
-	/* vfio accounts every page that the NIC may write to as locked. */
+	/* vfio counts every page that the NIC may write to as locked. */
 	if ((p->needs & NEED_ROOT) && !host->root && !host->may_lock)
 		return error_set(err,
 				 "--port %s: not permitted to lock memory for the NIC: raise the "
@@ -362,7 +362,7 @@ host_remove_stale_socket(const struct config *cfg, struct error *err)
 {
 	struct stat st;
 
-	/* A symbolic link to a socket was made on purpose and is kept. */
+	/* A symbolic link to a socket was made on purpose, so it is kept. */
 	if (lstat(cfg->socket, &st) == 0 && S_ISSOCK(st.st_mode) && unlink(cfg->socket) == 0)
 		return true;
 	return error_set(err,

@@ -26,20 +26,21 @@ struct host {
 	bool net_raw;
 	bool net_admin;
 	bool tun;
-	bool may_lock;        /* rings for every core, locked in memory */
+	bool may_lock;        /* rings for every core can be locked in memory */
 	enum presence socket; /* DOWN: a socket file without a listener; OTHER: not a socket */
 	bool pci_exists;
-	bool pci_bound; /* to a driver that user space can use */
-	bool pci_ours;  /* on vfio-pci, and this process may open its group's file, root or not */
-	/* Hints for errors, filled by the caller; host_probe leaves them empty. */
-	const char *nic_tool;       /* clockoo-nic, as the operator calls it */
+	bool pci_bound; /* bound to a driver that user space can use */
+	/* On vfio-pci, and this process may open its group's file, as root or not. */
+	bool pci_ours;
+	/* Hints for the texts of errors. The caller sets them; host_probe leaves them empty. */
+	const char *nic_tool;       /* clockoo-nic, in the form in which the operator calls it */
 	uint32_t reserve_node;      /* node on which to reserve hugepages */
-	const char *reserve_size;   /* their size */
-	uint64_t reserve_pages_all; /* the total that must then be reserved */
+	const char *reserve_size;   /* size of these hugepages */
+	uint64_t reserve_pages_all; /* how many hugepages must then be reserved in all */
 };
 
-/* Returns the memory that the kernel counts for this process, hugepages included; 0 if it does
- * not say. */
+/* Returns how much memory the kernel counts for this process, hugepages included; 0: it does not
+ * say. */
 uint64_t host_resident_bytes(void);
 
 void host_probe(struct host *host, const struct config *cfg);
@@ -48,9 +49,8 @@ void host_probe(struct host *host, const struct config *cfg);
 bool host_check(const struct host *host, const struct config *cfg, const struct profile *profile,
 		uint64_t memory_bytes, struct error *err);
 
-/* True if a crashed program left a socket where the port will create its own.
- * host_remove_stale_socket removes it right before the port is opened, so that a service restarts
- * without help. */
+/* True if a crashed program left a socket at the path of the port's own. host_remove_stale_socket
+ * removes it just before the port is opened, so that a service restarts by itself. */
 bool host_has_stale_socket(const struct host *host, const struct profile *profile);
 bool host_remove_stale_socket(const struct config *cfg, struct error *err);
 

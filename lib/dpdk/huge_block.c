@@ -23,8 +23,8 @@ static const struct page_kind huge_kinds[] = {
 };
 static const struct page_kind small_kind = {0, 4096, HUGEPAGE_ANY};
 
-/* Sets a policy that prefers or interleaves, never binds: if a bound node runs out, the first
- * touch kills the process. */
+/* Sets a policy that prefers nodes or interleaves. It never binds, since the first touch kills the
+ * process if a bound node has no memory left. */
 static bool
 set_policy(uint8_t *at, size_t bytes, int mode, const struct bitmask *nodes)
 {
@@ -58,7 +58,7 @@ interleave(const struct huge_block *block, uint32_t numa)
 	return done;
 }
 
-/* Sets the preferred nodes of the shares of --node-memory, in whole pages; the last node gets the
+/* Sets the preferred nodes by the shares of --node-memory, in whole pages; the last node gets the
  * rest. */
 static void
 bind_to_nodes(const struct huge_block *block, const struct config *cfg, size_t page_bytes)
@@ -78,8 +78,8 @@ bind_to_nodes(const struct huge_block *block, const struct config *cfg, size_t p
 	}
 }
 
-/* Places the block on its nodes. Without NUMA there is nothing to place, and a preference that no
- * option set is no reason to stop. */
+/* Places the block on its nodes. Without NUMA there is nothing to do, and a preference that no
+ * option asks for may fail. */
 bool
 huge_block_place(const struct huge_block *block, const struct config *cfg, size_t page_bytes,
 		 int node, struct error *err)
@@ -110,7 +110,7 @@ map(struct huge_block *block, size_t bytes, const struct page_kind *kind)
 	return block->base != NULL;
 }
 
-/* Maps the block with the first kind of page that is available. Returns the kind, or NULL. */
+/* Maps the block with the first kind of pages that is available. Returns the kind, or NULL. */
 static const struct page_kind *
 map_some(struct huge_block *block, size_t bytes, const struct config *cfg)
 {
@@ -140,8 +140,8 @@ huge_block_alloc(struct huge_block *block, size_t bytes, const struct config *cf
 		huge_block_free(block);
 		return false;
 	}
-	/* Kernels before 5.14 do not know MADV_POPULATE_WRITE; there the stores' own zeroing
-	 * touches the pages. */
+	/* Kernels before 5.14 do not have MADV_POPULATE_WRITE; there the stores touch the pages
+	 * when they zero them. */
 	if (madvise(block->base, block->bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
 		error_set(err, "memory: %zu MB are reserved but not available (%s): lower -m",
 			  bytes >> 20, strerror(errno));

@@ -11,7 +11,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
-#define SHORT_SLEEP_NS 20000 /* plus the kernel's timer slack, 50 us by default */
+#define SHORT_SLEEP_NS 20000 /* the kernel's timer slack is added, by default 50 us */
 
 bool
 lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *args,
@@ -27,9 +27,9 @@ lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *arg
 	return true;
 }
 
-/* Sleeps instead of calling sched_yield, with which the scheduler ends the time slice, or on
- * Linux 6.18 skips a whole one, and every other thread of the CPU runs first. A thread that
- * sleeps runs when it wakes (README, decisions). */
+/* Sleeps. It does not call sched_yield, by which the thread would lose the rest of its time slice
+ * (Linux 6.18: a whole slice), and every other thread of the CPU would run first. A thread that
+ * sleeps runs again when it wakes (README, decisions). */
 static void
 short_sleep(void)
 {

@@ -10,7 +10,7 @@
 const struct counter_name port_counter_names[PORT_COUNTER_COUNT] = {PORT_COUNTERS(COUNTER_NAME)};
 
 #define ETH_HEADER_BYTES 14u
-#define TAG_BYTES        4u /* of a VLAN, after both addresses (IEEE 802.1Q clause 9) */
+#define TAG_BYTES        4u /* bytes of a VLAN tag, after both addresses (IEEE 802.1Q clause 9) */
 #define TAG_AT           12u
 #define TYPE_VLAN        0x8100u
 #define TYPE_IPV6        0x86ddu
@@ -28,8 +28,8 @@ frame_of(struct rte_mbuf *m)
 	return (struct frame *)(void *)m;
 }
 
-/* Translates the RX flags of an mbuf. "None" (both bits) means that the checksum is not filled
- * in, but the bytes never left memory, so it counts as verified. See rte_mbuf_core.h. */
+/* Translates the RX flags of an mbuf. Both bits together mean that the checksum is not filled in
+ * because the bytes never left the machine's memory, so it counts as verified (rte_mbuf_core.h). */
 static inline uint32_t
 frame_flags_of(uint64_t flags)
 {
@@ -50,16 +50,16 @@ frame_flags_of(uint64_t flags)
 static __attribute__((noinline)) bool
 join_segments(struct port_dpdk *p, struct rte_mbuf *m)
 {
-	/* rte_pktmbuf_linearize() sizes the copy by pkt_len; it refuses what the first has no room
-	 * for. */
+	/* rte_pktmbuf_linearize() copies pkt_len bytes, and refuses if the first segment has no
+	 * room for them. */
 	const bool joined = m->pkt_len <= p->port.frame_bytes && rte_pktmbuf_linearize(m) == 0;
 
 	counter_add(&p->counters[joined ? PORT_RX_JOINED : PORT_DROP_CHAINED], 1);
 	return joined;
 }
 
-/* True if the core may use this mbuf: frame_bytes of room, and one segment, or segments that could
- * be joined. */
+/* True if the core can use this mbuf: it has room for frame_bytes, and is one segment, or its
+ * segments could be joined. */
 static inline bool
 is_acceptable(struct port_dpdk *p, struct rte_mbuf *m)
 {
@@ -73,8 +73,8 @@ is_acceptable(struct port_dpdk *p, struct rte_mbuf *m)
 	return false;
 }
 
-/* Puts a tag that the NIC or the kernel removed back in its place, since the stack checks tags
- * and expects the bytes of the wire. The headroom of every mbuf has the room. */
+/* Puts back a tag that the NIC or the kernel has removed, since the stack checks tags and expects
+ * the bytes of the wire. Every mbuf has room for it in its headroom. */
 static bool
 reinsert_vlan_tag(struct port_dpdk *p, struct rte_mbuf *m)
 {
@@ -118,7 +118,7 @@ port_rx(struct port *port, struct burst *b, uint32_t count)
 	b->count = kept;
 }
 
-/* Sets the TX offloads to request from the driver. Header lengths are needed only with an
+/* Sets the TX offloads that the driver should do. Header lengths are needed only with an
  * offload. */
 static inline void
 set_offloads(struct rte_mbuf *m, const uint8_t *data, uint32_t frame_flags)
@@ -185,14 +185,15 @@ port_tx(struct port *port, const struct burst *b)
 
 	if (unlikely(all_flags & FRAME_HAS_LOAN))
 		add_loans(b, out);
-	/* Drivers adjust what their hardware cannot do as requested: rte_eth_tx_prepare(3). */
+	/* Drivers prepare frames if their hardware cannot do an offload as requested:
+	 * rte_eth_tx_prepare(3). */
 	if (p->tx_prepare && (all_flags & (FRAME_IP_CKSUM_FILL | FRAME_L4_CKSUM_FILL)))
 		ready = rte_eth_tx_prepare(p->id, p->queue, out, (uint16_t)b->count);
 	sent = rte_eth_tx_burst(p->id, p->queue, out, (uint16_t)ready);
 	if (likely(sent != ready || ready == b->count))
 		return sent;
-	/* The frames before this one were sent, and this one never will be: it is freed, or the
-	 * core would offer it for ever. */
+	/* The frames before this one are sent, and this one cannot be. It is freed, since the core
+	 * would otherwise offer it for ever. */
 	rte_pktmbuf_free(out[ready]);
 	counter_add(&p->counters[PORT_DROP_TX_REFUSED], 1);
 	return ready + 1;
@@ -223,7 +224,7 @@ static void
 port_drop(struct port *port, struct frame *const *frames, uint32_t count)
 {
 	(void)port;
-	/* The array is only read; DPDK's prototype lacks the const. */
+	/* The array is not changed; const is missing in DPDK's prototype. */
 	rte_pktmbuf_free_bulk((struct rte_mbuf **)(uintptr_t)frames, count);
 }
 

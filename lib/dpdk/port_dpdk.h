@@ -1,14 +1,14 @@
 /*
  * port_dpdk.h - a struct port over one queue pair of a DPDK port.
  *
- * A frame is an mbuf of one segment, and a second one if it ends in a loan; its handle is the
- * first one's address. A received chain is copied into its first segment.
+ * A frame is an mbuf of one segment, with a second mbuf if the frame ends in a loan. The handle is
+ * the address of the first mbuf. A received chain of segments is copied into its first segment.
  *
  * Shape:  port is the first member; the rest is for port_dpdk.c and device.c.
  * Owner:  the pool belongs to the device. Sent mbufs belong to the driver until it frees them.
  * Thread: core-local; the counters are read by telemetry.
  * Errors: counted: PORT_COUNTERS.
- * Bounds: burst frames a call, at most BURST_MAX.
+ * Bounds: `burst` frames in a call, at most BURST_MAX.
  */
 #ifndef CLOCKOO_PORT_DPDK_H
 #define CLOCKOO_PORT_DPDK_H
@@ -46,7 +46,7 @@ struct port_dpdk {
 	/* Loans (port_loans.h). */
 	struct rte_mempool *loan_pool; /* NULL: none */
 	struct port_ops loan_ops;
-	uint32_t loans; /* in frames that are not freed */
+	uint32_t loans; /* loans in frames that are not freed yet */
 	uint32_t polls;
 };
 

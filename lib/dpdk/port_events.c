@@ -1,5 +1,5 @@
 /*
- * port_events.c - callbacks of ethdev and of the bus, turned into pending bits. The functions for
+ * port_events.c - callbacks of ethdev and of the bus, which set pending bits. The functions for
  * events of a bus are experimental in every release of DPDK so far.
  */
 #define ALLOW_EXPERIMENTAL_API
@@ -33,7 +33,8 @@ note(struct port_events *e, uint32_t sets, uint32_t clears)
 {
 	uint32_t was = atomic_load_explicit(&e->pending, memory_order_relaxed);
 
-	/* The thread that takes the bits learns nothing else from this thread: relaxed. */
+	/* Relaxed: the thread that takes the bits reads nothing else that this thread has
+	 * written. */
 	while (!atomic_compare_exchange_weak_explicit(&e->pending, &was, (was & ~clears) | sets,
 						      memory_order_relaxed, memory_order_relaxed))
 		;
@@ -51,8 +52,8 @@ on_port_event(uint16_t id, enum rte_eth_event_type type, void *arg, void *ret)
 	return 0;
 }
 
-/* A bus announces removals too: a NIC on vfio-pci is requested back by the kernel (VFIO's request
- * interrupt), of which most drivers know nothing. */
+/* Handles an event of the bus. A bus announces removals, too: the kernel requests a NIC on vfio-pci
+ * back (VFIO's request interrupt), which most drivers do not notice. */
 static void
 on_bus_event(const char *device, enum rte_dev_event_type type, void *arg)
 {
@@ -97,7 +98,8 @@ port_events_take(struct port_events *e)
 {
 	eventfd_t count;
 
-	(void)eventfd_read(e->fd,
-			   &count); /* before the bits: an event between the two wakes again */
+	(void)eventfd_read(
+		e->fd,
+		&count); /* before the bits are taken, so that an event in between wakes again */
 	return atomic_exchange_explicit(&e->pending, 0, memory_order_relaxed);
 }

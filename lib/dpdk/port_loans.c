@@ -1,5 +1,6 @@
 /*
- * port_loans.c - appends loans to frames, and asks an idle driver for those that it has sent.
+ * port_loans.c - appends loans to frames, and makes an idle driver free the frames that it has
+ * sent.
  */
 #include "port_loans.h"
 
@@ -8,14 +9,14 @@
 
 #define REAP_POLLS 64u /* polls between two requests while frames arrive */
 
-/* Beside each mbuf of the pool. */
+/* The note of a loan, after each mbuf of the pool. */
 struct loan_note {
 	struct rte_mbuf_ext_shared_info shared;
 	struct port_loan loan;
 	struct port_dpdk *port;
 };
 
-/* Ends the loan of an mbuf that is freed: rte_mbuf_extbuf_free_callback_t. */
+/* Ends the loan when its mbuf is freed (rte_mbuf_extbuf_free_callback_t). */
 static void
 loan_end(void *bytes, void *note)
 {
@@ -31,8 +32,8 @@ port_lend(struct port *port, struct frame *frame, const struct port_loan *loan)
 	struct port_dpdk *p = (struct port_dpdk *)(void *)port;
 	struct rte_mbuf *head = (struct rte_mbuf *)(void *)frame;
 	struct rte_mbuf *m = rte_pktmbuf_alloc(p->loan_pool);
-	void *bytes =
-		(void *)(uintptr_t)loan->data; /* only read; DPDK's prototype lacks the const */
+	void *bytes = (void *)(uintptr_t)
+			      loan->data; /* not changed; const is missing in DPDK's prototype */
 	struct loan_note *n;
 
 	if (unlikely(m == NULL)) {
@@ -41,7 +42,7 @@ port_lend(struct port *port, struct frame *frame, const struct port_loan *loan)
 	}
 	n = rte_mbuf_to_priv(m);
 	*n = (struct loan_note){{loan_end, n, 1}, *loan, p};
-	/* A NIC sees the arena at its virtual address (device_lend). */
+	/* A NIC sees the arena at its virtual address, at which device_lend has mapped it. */
 	rte_pktmbuf_attach_extbuf(m, bytes, (rte_iova_t)(uintptr_t)bytes, (uint16_t)loan->len,
 				  &n->shared);
 	m->data_len = (uint16_t)loan->len;
@@ -51,7 +52,7 @@ port_lend(struct port *port, struct frame *frame, const struct port_loan *loan)
 	return true;
 }
 
-/* Receives, and has the driver free what it has sent: some do it only when they send again. */
+/* Receives, and makes the driver free sent frames, which some do only when they send again. */
 static void
 rx_and_reap(struct port *port, struct burst *b, uint32_t count)
 {
@@ -68,7 +69,7 @@ port_loans_begin(struct port_dpdk *p, int node)
 	char name[RTE_MEMPOOL_NAMESIZE];
 
 	snprintf(name, sizeof name, "loans%u_%u", p->id, p->queue);
-	/* Without a cache: it would hold mbufs of which there are few. */
+	/* Without a cache, since that would hold mbufs, of which there are few. */
 	p->loan_pool = rte_pktmbuf_pool_create(
 		name, PORT_LOANS_MAX, 0, RTE_ALIGN(sizeof(struct loan_note), RTE_MBUF_PRIV_ALIGN),
 		0, node);

@@ -1,7 +1,8 @@
 /*
- * port_loans.h - frames that end in memory of the core: a second mbuf points there (pkt/port.h).
+ * port_loans.h - loans: a frame ends in memory of the core, to which a second mbuf points
+ * (pkt/port.h).
  *
- * Shape:  a pool of mbufs without room for data; each has its loan beside it.
+ * Shape:  a pool of mbufs without room for data; the note of the loan follows each mbuf.
  * Owner:  the pool belongs to the port. The driver, or port_drop, ends a loan with the frame.
  * Thread: core-local; any thread while no core turns.
  * Errors: counted: PORT_NO_LOANS; the core then copies.
@@ -14,8 +15,8 @@
 
 #define PORT_LOANS_MAX 1024u
 
-/* Gives the port its pool, on that NUMA node, and PORT_TX_LOANS. Call before the core turns. False:
- * there is no memory, and nothing has changed. */
+/* Gives the port its pool, on this NUMA node, and PORT_TX_LOANS. Called before the core turns.
+ * False: there is no memory, and nothing has changed. */
 bool port_loans_begin(struct port_dpdk *p, int node);
 
 #endif

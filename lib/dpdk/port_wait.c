@@ -1,5 +1,5 @@
-/* port_wait.c - waits for a frame in the best way that queue and CPU have. DPDK 22.11 marks its
- * monitor functions as experimental; their names are the same from 21.11 to 24.11. */
+/* port_wait.c - waits for a frame in the best way that queue and CPU support. DPDK 22.11 marks its
+ * monitor functions as experimental; from 21.11 to 24.11 their names are the same. */
 #define ALLOW_EXPERIMENTAL_API
 #include "port_wait.h"
 #include "cable.h"
@@ -41,12 +41,12 @@ sleep_ns(uint64_t ns)
 	const struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_S),
 				   .tv_nsec = (long)(ns % NS_PER_S)};
 
-	/* A signal may end the sleep early; the next turn is then early. */
+	/* If a signal ends the sleep early, the next turn begins early. */
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
 }
 
-/* Waits until the descriptor changes, ns at most. rte_power_monitor reads the descriptor once
- * more between arming and waiting, so a frame that arrived since the last turn ends the wait. */
+/* Waits until the descriptor changes, at most ns. rte_power_monitor reads the descriptor again
+ * after arming, so a frame that has arrived since the last turn ends the wait at once. */
 static bool
 monitor(const struct port_dpdk *p, uint64_t ns)
 {

@@ -27,7 +27,7 @@ enum wait_kind { WAIT_MONITOR, WAIT_EVENT, WAIT_SLEEP };
  * timer slack is set to WAIT_SLACK_NS. */
 enum wait_kind port_wait_begin(const struct port_dpdk *p);
 
-/* Waits until a frame may have arrived, ns at most. */
+/* Waits until a frame may have arrived, at most ns. */
 void port_wait(const struct port_dpdk *p, enum wait_kind kind, uint64_t ns);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * run_delay.h - how long the calling thread waited for its CPU while another thread had it.
+ * run_delay.h - measures how long the calling thread had to wait for its CPU because another thread
+ * ran on it.
  *
  * The kernel counts it in ns (proc(5): schedstat, second number). A reading takes 1 to 2 us, so a
- * core reads after a long turn or wait, and otherwise once in RUN_DELAY_EVERY_NS. The delay found
- * after a long turn thus belongs to that turn, or to at most RUN_DELAY_EVERY_NS before it.
+ * core reads after a long turn or wait, and otherwise once in RUN_DELAY_EVERY_NS. So a delay that
+ * is found after a long turn was in that turn, or at most RUN_DELAY_EVERY_NS before it.
  *
  * Units:  ns.
  * Thread: the thread whose delay is measured, from begin to end.

@@ -1,6 +1,6 @@
 /*
- * tsc_clock.c - computes time from the CPU's counter; its rate is measured and corrected against
- * the kernel's clock.
+ * tsc_clock.c - computes time from the CPU's counter. The counter's rate is measured, and corrected
+ * by the kernel's clock.
  */
 #include "tsc_clock.h"
 
@@ -13,13 +13,13 @@
 #include <rte_cycles.h>
 
 #define SAMPLES      8u
-#define WINDOW_NS    50000000ull /* at least this long between begin and finish */
+#define WINDOW_NS    50000000ull /* least time between begin and finish */
 #define TICK_SHIFT   32
-#define OUTLIER_PART 500u /* a rate is an outlier if it is off by more than one part in this */
+#define OUTLIER_PART 500u /* a rate that is off by more than 1/OUTLIER_PART is an outlier */
 
-/* Reads both clocks at one moment: of several tries, the one with the least time between its
- * reads. The kernel's is the one that NTP disciplines. Until the first corrections, the rate is
- * wrong by the slew at the moment of the start. */
+/* Reads both clocks at one moment: makes several tries, and uses the one with the least time
+ * between its reads. The kernel's clock is the one that NTP disciplines; its slew at the moment of
+ * the start is an error of the rate until the first corrections. */
 static struct tsc_sample
 sample(void)
 {
@@ -39,7 +39,7 @@ sample(void)
 	return m;
 }
 
-/* The values of one line of the clock, read by or written for readers. */
+/* The values of one line of the clock, as readers and writers handle them. */
 struct line {
 	uint64_t tsc, ns, rate_before, rate;
 };
@@ -73,8 +73,8 @@ line_write(struct tsc_line *to, const struct line *l)
 	atomic_store_explicit(&to->rate, l->rate, memory_order_relaxed);
 }
 
-/* Publishes a line. Each copy is written while readers use the other one. A late reader sees that
- * the version has changed, and reads again. */
+/* Publishes a line. Each copy is written while readers use the other one. A late reader notices
+ * that the version has changed, and reads again. */
 static void
 publish(struct tsc_clock *clock, const struct line *l)
 {
@@ -82,10 +82,10 @@ publish(struct tsc_clock *clock, const struct line *l)
 		const uint32_t version =
 			atomic_load_explicit(&clock->version, memory_order_relaxed) + 1;
 
-		/* Release: the copy that readers are directed to is complete. */
+		/* Release: the copy that readers will use now is complete. */
 		atomic_store_explicit(&clock->version, version, memory_order_release);
-		/* The version is visible before the other copy changes; pairs with the fence in
-		 * current_line. */
+		/* Release: the version is visible before the other copy changes. Pairs with the
+		 * fence in current_line. */
 		atomic_thread_fence(memory_order_release);
 		line_write(&clock->lines[(version & 1) ^ 1], l);
 	}
@@ -158,7 +158,8 @@ tsc_clock_ns(const struct tsc_clock *clock)
 
 /* ---- while it runs ---- */
 
-/* True if the rate since the last measurement differs from the line's by more than its error. */
+/* True if the rate since the last measurement differs from the line's rate by more than its
+ * error. */
 static bool
 is_outlier(const struct tsc_clock *clock, const struct line *l, struct tsc_sample now)
 {
@@ -167,9 +168,9 @@ is_outlier(const struct tsc_clock *clock, const struct line *l, struct tsc_sampl
 	return rate < l->rate - off || rate > l->rate + off;
 }
 
-/* Returns the rate of the counter over the time since the base. 0 means that it is unknown and
- * measuring starts again: the machine was stopped or migrated, and one of the clocks was not. If
- * that happens twice in a row, the counter has another rate. */
+/* Returns the rate of the counter since the base. 0: it is not known, and measuring starts again,
+ * since the machine was stopped or migrated, which affected one of the clocks only. If that happens
+ * twice in a row, the counter itself has another rate. */
 static uint64_t
 measured(struct tsc_clock *clock, const struct line *l, struct tsc_sample now)
 {
@@ -191,7 +192,7 @@ measured(struct tsc_clock *clock, const struct line *l, struct tsc_sample now)
 	return rate;
 }
 
-/* Returns the rate that removes an error of ahead ns within the correction interval. */
+/* Returns the rate that removes an error of `ahead` ns within the correction interval. */
 static uint64_t
 slewed(uint64_t rate, int64_t ahead)
 {
@@ -208,12 +209,12 @@ tsc_clock_correct_at(struct tsc_clock *clock, struct tsc_sample now)
 	const uint64_t rate = measured(clock, &l, now);
 	struct line next;
 
-	/* The moment at which the two current lines meet is still in the future. */
+	/* The moment at which the two present lines meet is not reached yet. */
 	if (rate == 0 || (int64_t)(now.tsc - l.tsc) < 0)
 		return;
 	next.tsc =
 		now.tsc + (uint64_t)(((unsigned __int128)TSC_CLOCK_LEAD_NS << TICK_SHIFT) / rate);
-	/* 1 is added since both values are rounded down: the clock never runs backwards. */
+	/* 1 is added since both values are rounded down, so that the clock never goes back. */
 	next.ns = line_ns(&l, next.tsc) + 1;
 	next.rate_before = l.rate;
 	next.rate = slewed(rate, (int64_t)(line_ns(&l, now.tsc) - now.ns));

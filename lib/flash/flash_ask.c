@@ -1,16 +1,16 @@
 /*
- * flash_ask.c - the steps of a request: lookups, reads, and answers from a record, by promotion or
- * by a final miss.
+ * flash_ask.c - the steps of a request: looks its key up, reads, and answers from a record, by a
+ * promotion or by a final miss.
  */
 #include "flash_ask.h"
 
 #include "store/conditional.h"
 
-#define RESULTS 64u /* results taken from the device by one poll */
-/* Steps of one request in a turn; each kind of step has a lower limit of its own. */
+#define RESULTS 64u /* most results taken from the device in one poll */
+/* Most steps of one request in a turn. Each kind of step also has a lower limit of its own. */
 #define STEPS_MAX 64u
 
-/* The store answers a mg whose record has one of these bits. */
+/* A mg whose record has one of these bits is answered by the store. */
 #define STORE_ONLY (ITEM_STALE | ITEM_WON | ITEM_BINARY_KEY)
 
 static struct view
@@ -163,8 +163,8 @@ answer(struct flash_backend *s, struct flash_ask *a, bool here)
 	flash_ask_free(s, a);
 }
 
-/* Completes a request whose key the store has now. If the store lacks the key again when the
- * request is executed, the key is asked for once more. If that repeats too often, the request fails
+/* Completes a request whose key the store has by now. If the store lacks the key again when the
+ * request is executed, the key is asked for again. If that happens too often, the request fails,
  * and its miss becomes final. */
 static void
 store_has_it(struct flash_backend *s, struct flash_ask *a)
@@ -225,8 +225,8 @@ fill_from(struct store_core *sc, struct fill *f, const uint8_t *pages, uint32_t 
 	}
 }
 
-/* Returns in *len the length of a record's value, unpacked. False: the value is packed and its head
- * is invalid. */
+/* Sets *len to the length of a record's value, unpacked. False: the value is packed and its head is
+ * invalid. */
 static bool
 value_len(const uint8_t *pages, const struct flash_found *found, uint32_t *len)
 {
@@ -257,8 +257,8 @@ unpack(struct flash_backend *s, const uint8_t *pages, const struct flash_found *
 	return len != 0;
 }
 
-/* Begins the fill of a value of len bytes. Returns what store_begin does, but STORE_NOT_YET if
- * there is no memory. */
+/* Begins the fill of a value of len bytes. Returns what store_begin does, but STORE_NOT_YET for
+ * lack of memory. */
 static enum store_result
 copy_begin(struct flash_backend *s, struct flash_ask *a, const struct flash_record *r, uint32_t len)
 {
@@ -268,7 +268,8 @@ copy_begin(struct flash_backend *s, struct flash_ask *a, const struct flash_reco
 	return result == STORE_NO_MEMORY ? STORE_NOT_YET : result;
 }
 
-/* Copies a record's value into the fill. False: it cannot be unpacked, and the fill has ended. */
+/* Copies a record's value into the fill. False: the value cannot be unpacked, and the fill has
+ * ended. */
 static bool
 copy_record(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages,
 	    const struct flash_found *found, uint32_t len)
@@ -303,9 +304,9 @@ flash_ask_promote(struct flash_backend *s, struct flash_ask *a)
 	return result;
 }
 
-/* The step that a request takes next. */
+/* The next step of a request. */
 enum step {
-	/* The request is completed, or waits for its read, or for memory to read into. */
+	/* The request is completed, or waits: for its read, or for memory to read into. */
 	STEP_ENDED,
 	STEP_ON,
 	STEP_NEXT_TURN,
@@ -393,8 +394,8 @@ found_it(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages,
 	}
 	if (!value_len(pages, found, &len))
 		return bad_packed(s, a);
-	/* Memory is taken first: without it the value would be unpacked in each turn until there is
-	 * memory. */
+	/* Memory is taken before the value is unpacked; otherwise the value would be unpacked again
+	 * in each turn until there is memory. */
 	switch (copy_begin(s, a, &found->record, len)) {
 	case STORE_OK:
 		break;
@@ -495,7 +496,7 @@ run_look(struct flash_backend *s, struct flash_ask *a)
 	return STEP_ENDED;
 }
 
-/* Completes a request when no candidate was the key's record. */
+/* Completes a request after no candidate was the key's record. */
 static enum step
 run_out(struct flash_backend *s, struct flash_ask *a)
 {

@@ -1,6 +1,6 @@
 /*
- * flash_ask.h - one request to the flash backend: its lookup, its reads, and what is done with the
- * record that it finds.
+ * flash_ask.h - one request to the flash backend: its lookup, its reads, and the use of the record
+ * that it finds.
  *
  * Owner:  the backend, which has one struct flash_ask for each ticket slot.
  * Thread: core-local.
@@ -23,21 +23,23 @@ struct flash_ask {
 	struct list link; /* in the backend's asked, runnable or waiting list */
 	uint64_t ticket, hash;
 	uint8_t state;    /* enum flash_ask_state */
-	bool promote;     /* the request needs an item of the store: a write, most often */
+	bool promote;     /* the request needs the item in the store; mostly it is a write */
 	bool is_meta;     /* the verb is mg */
 	bool is_runnable; /* it is in the runnable list */
 	bool uses;        /* a hit marks the record as used */
-	bool promotes;    /* a hit on a record that is marked as used promotes it */
-	bool waited;      /* the wait for memory of the store was counted */
+	bool promotes;    /* a hit promotes the record if that is marked as used */
+	/* The request has been counted as one that waits for memory of the store. */
+	bool waited;
 	uint8_t key_len;
 	uint8_t looks, reads;    /* lookups and reads made so far */
 	uint8_t at, count;       /* index of the current candidate; number of candidates */
 	bool more;               /* the lookup found more than FLASH_CANDIDATES_MAX candidates */
-	uint8_t used;            /* bit i: candidates[i] was marked as used */
+	uint8_t used;            /* bit i: candidates[i] was marked as used before */
 	int32_t error;           /* of the last read: 0 or a negative errno */
 	struct flash_read *read; /* of the current candidate; NULL: none */
 	struct flash_candidate candidates[FLASH_CANDIDATES_MAX];
-	struct flash_shard *shards[FLASH_CANDIDATES_MAX]; /* shards[i] has candidates[i] */
+	/* Shards[i] is the shard of candidates[i]. */
+	struct flash_shard *shards[FLASH_CANDIDATES_MAX];
 	/* The value that the reply uses. Valid in state ASK_COMPLETED. */
 	struct fill fill;
 	struct store_promotion promotion;
@@ -59,14 +61,14 @@ void flash_ask_begin(struct flash_backend *s, struct flash_ask *a);
 void flash_ask_run(struct flash_backend *s, struct flash_ask *a);
 /* Removes a request from the list of runnable ones. */
 void flash_ask_stop(struct flash_backend *s, struct flash_ask *a);
-/* Frees a request's slot. A read in progress is left to end by itself. */
+/* Frees a request's slot. If a read is in progress, it ends later by itself. */
 void flash_ask_free(struct flash_backend *s, struct flash_ask *a);
 /* Makes the fill of a completed request an item of the store (rule P). */
 enum store_result flash_ask_promote(struct flash_backend *s, struct flash_ask *a);
 
 /* Begins the reads that waited for memory, while there is memory. */
 void flash_reads_begin(struct flash_backend *s);
-/* flash_reads_submit hands the begun reads to the device, as many as it accepts. flash_reads_poll
+/* flash_reads_submit passes the begun reads to the device, as many as it accepts. flash_reads_poll
  * handles the reads that have ended. */
 void flash_reads_submit(struct flash_backend *s);
 void flash_reads_poll(struct flash_backend *s);

@@ -25,7 +25,7 @@ look_says(const struct flash_backend *s, struct view key, uint64_t hash)
 	return it != NULL || count != 0;
 }
 
-/* Fetches a key's tier entry for a key that was not prefetched in this pass. */
+/* Fetches the tier entry of a key that this pass has not prefetched. */
 static NOT_FLAT const struct flash_tier_place *
 place_apart(struct flash_backend *s, uint64_t hash)
 {
@@ -99,7 +99,7 @@ ask(void *arg, const struct backend_ask *q)
 	flash_ask_count(s, FLASH_ASKED);
 }
 
-/* Looks the new requests' keys up, and begins their reads. A request that needs no read is
+/* Looks up the keys of the new requests, and begins their reads. Requests without a read are
  * completed by flash_poll(). */
 static void
 send(void *arg)
@@ -150,7 +150,7 @@ flash_poll(void *arg, uint64_t now_ns)
 		flash_ask_stop(s, a);
 		flash_ask_run(s, a);
 	}
-	/* Reads are submitted in this turn: otherwise the device would be idle until the next
+	/* Reads are submitted in this turn, since otherwise the device would be idle until the next
 	 * one. */
 	flash_reads_begin(s);
 	flash_reads_submit(s);

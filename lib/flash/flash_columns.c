@@ -116,7 +116,7 @@ see_rows(const struct flash_columns *c, const struct filter_place *p, struct fla
 }
 
 /* Prefetches the digits of each row that has a matching byte. For a row without one it prefetches
- * bucket 0, which is cached, for nothing: a branch would be unpredictable. */
+ * bucket 0 again, which is cached and costs little, since a branch would be unpredictable. */
 void
 flash_columns_fetch_digits(const struct flash_columns *c, const struct filter_place *p,
 			   struct flash_columns_seen *seen)
@@ -127,12 +127,12 @@ flash_columns_fetch_digits(const struct flash_columns *c, const struct filter_pl
 		const struct flash_column_digits *d = &c->digits[bucket];
 
 		prefetch(d);
-		prefetch(&d->high); /* half of the buckets have it on another line */
+		prefetch(&d->high); /* for half of the buckets this is another cache line */
 	}
 }
 
-/* Reads the buckets of this row, in the columns of `of`, that have a matching byte. Returns their
- * number. */
+/* Reads the buckets of this row, in the columns of `of`, that have a matching byte. Returns how
+ * many. */
 static uint32_t
 read_row(const struct flash_columns *c, uint32_t bucket, uint8_t low, uint32_t of,
 	 struct seen *seen)
@@ -168,14 +168,14 @@ read_rows(const struct flash_columns *c, const struct filter_place *p, uint32_t 
 	return n;
 }
 
-/* Returns a mask of those slots whose digit matches the fingerprint, too. */
+/* Returns a mask of the slots whose digit matches the fingerprint, too. */
 static uint32_t
 slots_with(const struct seen *s, uint32_t fingerprint)
 {
 	uint8_t digits[FILTER_QUAD];
 	uint32_t slots = 0;
 
-	/* Only if the memory was damaged while no process used it is a code invalid. */
+	/* A code is invalid only if the memory was damaged while no process used it. */
 	if (s->code >= FILTER_CODES)
 		return 0;
 	filter_digits(s->code, digits);
@@ -207,7 +207,7 @@ decide(const struct seen *seen, uint32_t n, uint32_t fingerprint, struct flash_c
 struct filter_place
 flash_columns_fetch(const struct flash_columns *c, uint64_t hash)
 {
-	/* Constants, except the number of buckets. */
+	/* Only the number of buckets is not a constant here. */
 	const struct filter_shape shape = flash_column_shape(c->shape.buckets);
 	const struct filter_place p = filter_place(&shape, hash);
 
@@ -229,8 +229,8 @@ flash_columns_look(const struct flash_columns *c, const struct filter_place *p,
 			atomic_load_explicit(&c->kept->visible, memory_order_relaxed);
 		const uint32_t n = read_rows(c, p, visible, seen);
 
-		/* Acquire: all that was read is older than the sequence that is read next; pairs
-		 * with the release in change_begin. */
+		/* Acquire: pairs with the release in change_begin, so all that was read is no newer
+		 * than the sequence read next. */
 		atomic_thread_fence(memory_order_acquire);
 		if ((before & 1) == 0 &&
 		    atomic_load_explicit(&c->kept->sequence, memory_order_relaxed) == before)
@@ -239,8 +239,8 @@ flash_columns_look(const struct flash_columns *c, const struct filter_place *p,
 	return FLASH_COLUMNS_TORN;
 }
 
-/* True if a bucket has the fingerprint in one of the columns where a byte matches. One loop serves
- * both buckets: it is mostly not entered at all. */
+/* True if one of the buckets has the fingerprint, in a column where a byte matches. One loop serves
+ * both buckets, since mostly it has nothing to do. */
 static bool
 rows_have(const struct flash_columns *c, const struct filter_place *p, const uint64_t same[2])
 {
@@ -274,7 +274,7 @@ lack_as_seen(const struct flash_columns *c, const struct filter_place *p,
 	       atomic_load_explicit(&c->kept->sequence, memory_order_relaxed) == seen->sequence;
 }
 
-/* A comparison that was made at any time before still holds if the sequence is the same. */
+/* A comparison made earlier is still valid if the sequence is the same. */
 bool
 flash_columns_lack(const struct flash_columns *c, const struct filter_place *p,
 		   const struct flash_columns_seen *seen)
@@ -405,7 +405,7 @@ change_begin(struct flash_columns *c)
 	const uint32_t now = atomic_load_explicit(&c->kept->sequence, memory_order_relaxed);
 
 	atomic_store_explicit(&c->kept->sequence, now + 1, memory_order_relaxed);
-	/* Release: a reader that sees what is written after this also reads this sequence, or a
+	/* Release: a reader that sees what is written after this sees this sequence, too, or a
 	 * later one. */
 	atomic_thread_fence(memory_order_release);
 }
@@ -451,8 +451,8 @@ write_bucket(struct flash_columns *c, uint32_t column, uint32_t bucket,
 		lows |= (fingerprints[i] & LOW_MASK) << i * LOW_BITS;
 	}
 	code = filter_code(digits);
-	/* If the process is killed now, its successor finds the bucket half written, and empties
-	 * it. */
+	/* If the process is killed now, its successor finds that the bucket may be half written,
+	 * and empties it. */
 	atomic_store_explicit(&c->kept->torn_column, column, memory_order_relaxed);
 	atomic_store_explicit(&c->kept->torn, bucket + 1, memory_order_release);
 	protocol_gap();
@@ -493,8 +493,8 @@ flash_columns_show(struct flash_columns *c, uint32_t visible)
 	change_end(c);
 }
 
-/* Erases the fingerprints of some slots of a bucket. The other fingerprints keep their order and
- * their used bits. */
+/* Erases the fingerprints in some slots of a bucket. The others keep their order and their used
+ * bits. */
 static void
 erase_slots(struct flash_columns *c, const struct seen *s, uint32_t slots)
 {

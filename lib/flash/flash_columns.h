@@ -1,18 +1,18 @@
 /*
- * flash_columns.h - states which columns of a shard may have a key: up to 16 cuckoo filters side
- * by side.
+ * flash_columns.h - up to 16 cuckoo filters side by side, which show in which columns of a shard a
+ * key may be.
  *
- * Shape:  a column is a filter (lib/filter) with four slots of 13 bits in a bucket. The slots of a
- *         bucket are sorted, so that digits of their fingerprints are stored as one code. All
- *         columns have the same number of buckets. A column's items lie on flash in the order of
- *         its buckets. A lookup reads one cache line for a bucket of all columns, with the lower
- *         bytes of the fingerprints. The digits lie elsewhere, and are read only for columns with a
- *         matching byte. Each slot has a used bit, and each bucket a border bit; both are stored
- *         apart.
+ * Shape:  a column is a filter (lib/filter) with four slots of 13 bits in a bucket. The
+ *         fingerprints of a bucket are sorted by their upper digits, so that these four digits can
+ *         be stored as one code (lib/filter). All columns have the same number of buckets. A
+ *         column's items lie on flash in the order of its buckets. A lookup reads one cache line
+ *         for a bucket of all columns, with the lower bytes of the fingerprints. The digits are
+ *         elsewhere, and are read only for columns with a matching byte. Each slot has a used bit,
+ *         and each bucket a border bit; both are stored apart.
  * Units:  hash: as in lib/filter. Masks: bit n is column n. A page's number counts from the
  *         column's first page.
- * Owner:  the caller, who provides flash_columns_bytes of memory. It may outlive the process: a
- *         successor that attaches it has the columns as they were.
+ * Owner:  the caller, who provides flash_columns_bytes of memory. The memory may outlive the
+ *         process: a successor that attaches it finds the columns as they were.
  * Thread: lookups, flash_columns_use, _used and _pages: any, without a lock. Changes: one at a
  *         time. Rows are put into a column while neither lookups nor erasures see it.
  * Errors: FLASH_COLUMNS_TORN: changes interrupted a lookup FLASH_COLUMNS_TRIES times; the caller
@@ -25,7 +25,8 @@
  * - A lookup finds every fingerprint that its columns' filters would find at one instant within
  *   it.
  * - An erasure removes all matching fingerprints in the given columns, visible to lookups or not.
- * - A used bit stays with its fingerprint. It is a hint: one set during an erasure may be lost.
+ * - A used bit stays with its fingerprint. It is a hint: a bit that is set during an erasure may be
+ *   lost.
  */
 #ifndef CLOCKOO_FLASH_COLUMNS_H
 #define CLOCKOO_FLASH_COLUMNS_H
@@ -48,9 +49,11 @@ struct flash_column_lows {
 };
 
 struct flash_column_digits {
-	_Atomic uint16_t low[FLASH_COLUMNS]; /* lower bits of the code of four digits */
-	_Atomic uint64_t high;               /* upper four bits of the code of each column */
-	_Atomic uint64_t used;               /* four bits for each column */
+	/* For each column the lower 16 bits of a bucket's code. */
+	_Atomic uint16_t low[FLASH_COLUMNS];
+	_Atomic uint64_t high; /* for each column the upper 4 bits of that code */
+	/* For each column a used bit for each of the 4 slots. */
+	_Atomic uint64_t used;
 };
 static_assert(sizeof(struct flash_column_lows) + sizeof(struct flash_column_digits) == 112,
 	      "what FLASH.md counts of a bucket");
@@ -60,19 +63,22 @@ struct flash_column_borders {
 	uint64_t bits[FLASH_BORDERS_A_LINE / 64];
 };
 
-/* The fields before the rows. They outlive the process together with the rows. */
+/* The fields before the rows. Like the rows, they outlive the process. */
 struct flash_columns_kept {
 	_Alignas(64) _Atomic uint32_t sequence; /* odd during a change to what lookups see */
 	_Atomic uint32_t visible;               /* columns that lookups see */
-	_Atomic uint32_t torn;                  /* bucket being written, plus 1; 0: none */
-	_Atomic uint32_t torn_column;           /* column of that bucket */
-	uint32_t pages[FLASH_COLUMNS]; /* pages of each column on flash; set by the caller */
-	/* Number of each column, never used twice; set by the caller. */
+	/* Number of the bucket being written, plus 1; 0: none is. */
+	_Atomic uint32_t torn;
+	_Atomic uint32_t torn_column;  /* the column of that bucket */
+	uint32_t pages[FLASH_COLUMNS]; /* pages of each column on flash; the caller sets them */
+	/* Number of each column; none is used twice. The caller sets them. */
 	uint64_t number[FLASH_COLUMNS];
-	uint64_t last; /* the last number given; set by the caller */
-	/* Random, from the last cold start; part of the sequences of the columns' pages. */
+	uint64_t last; /* the last number given to a column; set by the caller */
+	/* A random number drawn at the last cold start; a part of the sequences of the columns'
+	 * pages. */
 	uint64_t salt;
-	/* Fingerprints of each column; after a kill one bucket's may be miscounted. */
+	/* Number of fingerprints in each column. After a kill it may be wrong by those of one
+	 * bucket. */
 	_Atomic uint32_t items[FLASH_COLUMNS];
 };
 
@@ -96,8 +102,8 @@ struct filter_shape flash_column_shape(uint32_t buckets);
 size_t flash_columns_bytes(uint32_t buckets);
 void flash_columns_init(struct flash_columns *columns, struct region *region, uint32_t buckets);
 /* Initialises as flash_columns_init does, over memory that another process has left, aligned to
- * CACHE_LINE_BYTES. A bucket that was being written becomes empty. An erasure that was interrupted
- * may be half done: no client has received its answer. */
+ * CACHE_LINE_BYTES. A bucket that was being written becomes empty. An interrupted erasure may be
+ * half done, which is harmless: no client has received its answer. */
 void flash_columns_attach(struct flash_columns *columns, uint8_t *memory, uint32_t buckets);
 
 /* ---- lookups ---- */
@@ -105,18 +111,20 @@ void flash_columns_attach(struct flash_columns *columns, uint8_t *memory, uint32
 /* Returns the place of a hash, and prefetches what a lookup reads first. */
 struct filter_place flash_columns_fetch(const struct flash_columns *columns, uint64_t hash);
 
-/* The result of flash_columns_fetch_digits: the bytes of a hash's two rows that match its
- * fingerprint, and the sequence at that time. It is valid while the sequence is unchanged. */
+/* The result of flash_columns_fetch_digits: which bytes of the hash's two rows match its
+ * fingerprint, and the sequence at that time. The result is valid while the sequence stays the
+ * same. */
 struct flash_columns_seen {
 	uint32_t sequence;
 	uint64_t same[2];
 };
-/* Reads the rows that flash_columns_fetch prefetched, and prefetches what a lookup reads next. */
+/* Reads the rows that flash_columns_fetch has prefetched, and prefetches what a lookup reads
+ * next. */
 void flash_columns_fetch_digits(const struct flash_columns *columns,
 				const struct filter_place *place, struct flash_columns_seen *seen);
 
-/* True if a lookup would find nothing now. The rows may have been compared at any time before.
- * False: unknown. */
+/* True if a lookup would find nothing now. The rows may have been compared earlier. False: not
+ * known. */
 bool flash_columns_lack(const struct flash_columns *columns, const struct filter_place *place,
 			const struct flash_columns_seen *seen);
 
@@ -125,11 +133,11 @@ bool flash_columns_lack(const struct flash_columns *columns, const struct filter
 uint32_t flash_columns_look(const struct flash_columns *columns, const struct filter_place *place,
 			    struct flash_column_match *found);
 
-/* Returns the sequence. It changes before anything that a lookup has found may be removed. */
+/* Returns the sequence. It changes before anything is removed that a lookup may have found. */
 static inline uint32_t
 flash_columns_sequence(const struct flash_columns *c)
 {
-	/* Acquire: pairs with the release of changes. */
+	/* Acquire: pairs with the release in change_begin. */
 	return atomic_load_explicit(&c->kept->sequence, memory_order_acquire);
 }
 
@@ -151,9 +159,9 @@ void flash_columns_use_hash(struct flash_columns *columns, uint64_t hash, uint32
 
 /* ---- changes ---- */
 
-/* Puts a bucket into a new column. The fingerprints are in ascending order; 0 is an empty slot.
- * ends_page: the next bucket's records begin in a later page. A column's buckets are put in order,
- * from bucket 0 to the last. */
+/* Puts a bucket into a new column. The fingerprints are in ascending order; 0: an empty slot.
+ * ends_page: the records of the next bucket begin on a later page. The buckets of a column must be
+ * put in order, from 0 to the last. */
 void flash_columns_put(struct flash_columns *columns, uint32_t column, uint32_t bucket,
 		       const uint32_t fingerprints[FLASH_COLUMN_SLOTS], bool ends_page);
 
@@ -164,7 +172,7 @@ void flash_columns_show(struct flash_columns *columns, uint32_t visible);
  * Returns a mask of the columns that had some. */
 uint32_t flash_columns_erase(struct flash_columns *columns, uint64_t hash, uint32_t of);
 
-/* Returns a mask of those columns of `of` that have the fingerprint. Under the caller's lock. */
+/* Returns which of the columns in `of` have the fingerprint, as a mask. Under the caller's lock. */
 uint32_t flash_columns_having(const struct flash_columns *columns, uint64_t hash, uint32_t of);
 
 #endif

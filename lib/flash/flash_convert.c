@@ -1,6 +1,6 @@
 /*
- * flash_convert.c - the stages of a conversion: items are listed and given buckets by the tier's
- * thread, and put by the owner.
+ * flash_convert.c - the stages of a conversion: the tier's thread lists the items and assigns
+ * buckets, and the owner puts them.
  */
 #include "flash_convert.h"
 #include "flash_convert_pass.h"
@@ -56,11 +56,11 @@ flash_convert_words(const struct flash_convert *c)
 					    [FLASH_CONVERT_PUT] = "fills rows",
 					    [FLASH_CONVERT_CHECK] = "checks"};
 
-	/* Relaxed: the stage of a moment ago suffices. */
+	/* Relaxed: the stage of a moment ago is good enough. */
 	return words[atomic_load_explicit(&c->stage, memory_order_relaxed) & STAGE_MASK];
 }
 
-/* Makes this the stage. All that was done before is visible to the thread of the new stage. */
+/* Begins a stage. All that was done before is visible to the thread that has it. */
 static void
 stage_publish(struct flash_convert *c, enum flash_convert_stage stage)
 {
@@ -80,7 +80,7 @@ conversion_end(struct flash_convert *c)
 
 /* ---- choice of segments ---- */
 
-/* Returns the newest segment such that it and all older ones are on flash. */
+/* Returns the newest segment that is on flash together with all older ones. */
 static uint64_t
 last_written(const struct flash_log *log)
 {
@@ -161,8 +161,8 @@ put_into(struct flash_convert *c, uint32_t item, uint32_t bucket)
 	return false;
 }
 
-/* Gives an item one of its two buckets. If both are full, it takes the place of another item, which
- * moves to its own other bucket in the same way. */
+/* Assigns one of its two buckets to an item. If both are full, the item takes the place of another
+ * one, which moves to its own other bucket in the same way. */
 static void
 place_item(struct flash_convert *c, uint32_t item)
 {
@@ -188,8 +188,8 @@ place_item(struct flash_convert *c, uint32_t item)
 	flash_convert_count(c, FLASH_CONVERT_LOST, 1);
 }
 
-/* Gives a bucket's items their offsets in the column, from where the previous bucket's items
- * end. */
+/* Gives the items of a bucket their offsets in the column, from the end of the previous bucket's
+ * items on. */
 static void
 place_bucket(struct flash_convert *c, uint32_t bucket)
 {
@@ -301,8 +301,8 @@ flash_convert_work(struct flash_convert *c)
 	default:
 		break;
 	}
-	/* If the stage has changed, the conversion is the owner's: only its stage may be read
-	 * here. */
+	/* If the stage has changed, the conversion is the owner's, so nothing but the stage may be
+	 * read here. */
 	return atomic_load_explicit(&c->stage, memory_order_relaxed) != now || c->did;
 }
 
@@ -371,7 +371,7 @@ put_fingerprints(struct flash_convert *c)
 	stage_publish(c, FLASH_CONVERT_CHECK);
 }
 
-/* Returns the segment of a location: of the segments to convert only one lies in its slot. */
+/* Returns the segment of a location; of the segments to convert, only one is in its slot. */
 static uint64_t
 sequence_of(const struct flash_convert *c, uint32_t location)
 {
@@ -381,9 +381,9 @@ sequence_of(const struct flash_convert *c, uint32_t location)
 	return c->from + (flash_location_slot(location) + n - flash_slot(log, c->from)) % n;
 }
 
-/* Removes items that were erased since they were listed, and shows the column. If the log has
- * dropped a segment meanwhile, all items are checked again: an item of that segment that was
- * checked before has no live entry any more, so an erasure would have left it in the column. */
+/* Removes items that were erased after they were listed, and shows the column. If the log has
+ * dropped a segment meanwhile, all items are checked again: an item of that segment has no live
+ * entry any more, so an erasure after its first check has left it in the column. */
 static void
 check(struct flash_convert *c)
 {

@@ -6,16 +6,16 @@
  * over the segments several times. The thread takes no lock and changes no table: the shard's
  * owner, a core, makes the changes.
  *
- * Shape:  one conversion at a time, for all shards of a tier. It has stages; each belongs to the
- *         thread or to the owner, and at its end all of the conversion's state is handed to the
- *         stage that follows. If a segment is overwritten before a stage has read it, or a transfer
- *         fails, the conversion ends and the log stays unchanged.
+ * Shape:  one conversion at a time, for all shards of a tier. It has stages, each of which belongs
+ *         to the thread or to the owner; whoever has the stage has all of the conversion's state.
+ *         If a segment is overwritten before a stage has read it, or a transfer fails, the
+ *         conversion ends and the log stays unchanged.
  * Units:  at: an offset in a column's payload. stage: enum flash_convert_stage.
  * Owner:  the caller owns the shards, and the memory for transfers, which the device uses. All
  *         other memory is flash_convert_bytes of the caller's region.
  * Thread: flash_convert_work, flash_convert_ended: the tier's thread. flash_convert_turn: the core
  *         that owns the shard, without the shard's lock.
- * Errors: none are reported: an item that gets no place in the column is dropped together with its
+ * Errors: none are reported. An item that gets no place in the column is dropped together with its
  *         segment.
  * Bounds: one call of flash_convert_work processes one segment, or a comparable amount. One call of
  *         flash_convert_turn makes FLASH_CONVERT_SLICES slices, each under the lock. A conversion
@@ -37,7 +37,7 @@
 #define FLASH_CONVERT_KICKS     500u
 
 enum flash_convert_stage {
-	FLASH_CONVERT_IDLE,     /* the thread's: no conversion */
+	FLASH_CONVERT_IDLE,     /* idle; the thread's: no conversion */
 	FLASH_CONVERT_LIST,     /* the thread's: lists live items */
 	FLASH_CONVERT_BUILD,    /* the thread's: assigns buckets */
 	FLASH_CONVERT_OLD,      /* the thread's: lists the used items of the oldest column */
@@ -64,8 +64,8 @@ extern const struct counter_name flash_convert_counter_names[FLASH_CONVERT_COUNT
 struct flash_convert_item {
 	uint64_t hash;
 	uint32_t location;
-	/* Offset in the column; before that is known, the record's bytes. FLASH_CONVERT_NOWHERE: it
-	 * got no bucket. */
+	/* Offset in the column; until that is known, the length of the record.
+	 * FLASH_CONVERT_NOWHERE: the item has no bucket. */
 	uint32_t at;
 };
 #define FLASH_CONVERT_NOWHERE UINT32_MAX
@@ -78,32 +78,34 @@ struct flash_convert_config {
 	 * then output_pages to write from. */
 	uint8_t *memory;
 	uint32_t output_pages;
-	uint32_t reinserted; /* of an ended column, one byte in this many is reinserted; 0: none */
+	/* 1/reinserted of an ended column's bytes is reinserted; 0: nothing is. */
+	uint32_t reinserted;
 	uint64_t (*hash)(void *arg, struct view key); /* the store's hash */
 	void *arg;
 };
 
 struct flash_convert {
 	struct flash_convert_config c;
-	/* The stage, and above STAGE_BITS the shard's number, in one word. */
+	/* The stage, and above STAGE_BITS the number of the shard, in one word. */
 	_Atomic uint32_t stage;
 	struct flash_shard *shard;
-	uint32_t next_shard; /* the next one to be checked for a column that is due */
-	uint64_t number; /* of the oldest column in stages OLD and REINSERT; then of the new one */
+	uint32_t next_shard; /* next shard to check for a column that is due */
+	/* In stages OLD and REINSERT the number of the oldest column, then that of the new one. */
+	uint64_t number;
 	uint64_t from, to; /* the first and last segment to convert */
 
 	struct flash_convert_item *items;
 	uint32_t count, items_max;
-	uint32_t *slots; /* for each slot of the column its item's index, plus 1; 0: none */
-	uint64_t *ends;  /* bit n: the records of bucket n + 1 begin in a later page */
+	uint32_t *slots; /* for each slot of the column, the index of its item plus 1; 0: none */
+	uint64_t *ends;  /* bit n: the records of bucket n + 1 begin on a later page */
 	uint64_t random; /* state of draw() */
-	uint32_t step;   /* the stage's next item or bucket */
+	uint32_t step;   /* next item or bucket of the stage */
 	uint32_t checks; /* checks made of the new column */
 	uint64_t first;  /* the log's oldest segment when the present check began */
 	uint32_t bytes;  /* of the column's payload */
 	bool placed;     /* in stage BUILD: every item has a bucket */
 
-	/* The current pass over the segments, or the writing of an output. */
+	/* Progress of the present pass over the segments, or of the writing of an output. */
 	uint64_t begun, done;                   /* segments, or pages of the output */
 	bool ended[FLASH_CONVERT_TRANSFERS];    /* by transfer: it has ended */
 	int32_t error[FLASH_CONVERT_TRANSFERS]; /* by transfer: 0 or a negative errno */
@@ -111,10 +113,10 @@ struct flash_convert {
 	bool did;        /* this call of flash_convert_work has done something */
 	bool failed;     /* a write has failed */
 	bool stopped;    /* the pass ends once no transfer is in progress */
-	uint32_t cursor; /* items of the list that the pass has reached */
-	uint32_t page;   /* the column's page that is the output's first */
+	uint32_t cursor; /* items of the list up to which the pass has come */
+	uint32_t page;   /* page of the column with which the output begins */
 	bool is_open;    /* the output's pages are being filled or written */
-	bool writes;     /* they are being written */
+	bool writes;     /* the output's pages are being written */
 
 	struct { /* used items of the oldest column, to be reinserted */
 		uint64_t hash;
@@ -122,8 +124,7 @@ struct flash_convert {
 	} again[FLASH_CONVERT_AGAIN];
 	uint32_t again_count;
 	uint64_t again_left; /* bytes that may still be reinserted from the oldest column */
-	/* The pass over the oldest column continues at this page, and at this `next` of its walk.
-	 */
+	/* The pass over the oldest column continues on this page, at this `next` of its walk. */
 	uint32_t old_page, old_at;
 	/* Written by the thread that has the stage. */
 	struct counter counters[FLASH_CONVERT_COUNTERS_COUNT];

@@ -26,7 +26,7 @@ output(const struct flash_convert *c)
 	       (size_t)FLASH_CONVERT_TRANSFERS * flash_log_segment_bytes(&c->shard->log);
 }
 
-/* Submits transfer n. False: the device accepts no more at present. */
+/* Submits transfer n. False: the device accepts no more now. */
 static bool
 transfer_submit(struct flash_convert *c, uint64_t n, struct flash_io io)
 {
@@ -100,7 +100,7 @@ flash_pass_work(struct flash_convert *c, flash_pass_fn *fn)
 	return false;
 }
 
-/* A walk over the records of a segment that a column can have. */
+/* A walk over those records of a segment that a column can hold. */
 struct records {
 	struct flash_pages pages;
 	struct flash_walk walk;
@@ -144,8 +144,8 @@ records_next(const struct flash_convert *c, struct records *r)
 
 /* ---- LIST ---- */
 
-/* True if an index entry leads to the record. An entry that is moving at this instant may be
- * missed; then its item is not converted. */
+/* True if an index entry leads to the record. An entry that is being moved may be missed; then its
+ * item is not converted. */
 static bool
 is_entry(const struct flash_shard *s, uint64_t hash, const struct records *r)
 {
@@ -179,8 +179,8 @@ flash_pass_list(struct flash_convert *c, const uint8_t *bytes, uint64_t sequence
 
 		if (!is_entry(c->shard, hash, &r) || add_item(c, hash, &r))
 			continue;
-		/* A segment is converted as a whole or not at all. Only the first one is converted
-		 * in part, since it would never fit. */
+		/* A segment is converted as a whole or not at all. Only the first one may be
+		 * converted in part, since otherwise it would never fit. */
 		if (sequence == c->from)
 			return true;
 		c->count = items;
@@ -210,7 +210,8 @@ flash_pass_data_begin(struct flash_convert *c)
 	flash_pass_begin(c, c->from);
 }
 
-/* Copies the part of a record, at this offset of the column, that lies in the output. */
+/* Copies the part of a record that lies in the output. The record is at this offset of the
+ * column. */
 static void
 copy_record_part(struct flash_convert *c, const struct records *r, uint32_t at)
 {
@@ -315,7 +316,7 @@ old_pages(const struct flash_convert *c)
 }
 
 /* Begins a pass over the oldest column, whose place the next column needs. It is read into the
- * memory for segments. */
+ * memory meant for segments. */
 void
 flash_old_begin(struct flash_convert *c)
 {

@@ -9,18 +9,18 @@
 
 #include "flash_convert.h"
 
-/* Handles one segment; bytes is NULL if it could not be read. False: the pass ends, and this
- * segment is not part of it. */
+/* Handles one segment; bytes is NULL if the segment could not be read. False: the pass ends before
+ * this segment. */
 typedef bool flash_pass_fn(struct flash_convert *c, const uint8_t *bytes, uint64_t sequence);
 
 /* Begins a pass over the segments from this one to c->to. */
 void flash_pass_begin(struct flash_convert *c, uint64_t from);
-/* Handles the next segment if it has been read. True: the pass is over, and no transfer is in
+/* Handles the next segment, if it has been read. True: the pass has ended, and no transfer is in
  * progress. */
 bool flash_pass_work(struct flash_convert *c, flash_pass_fn *fn);
 
-/* Lists the segment's live records as items. If they do not all fit, c->to becomes the segment
- * before. */
+/* Lists the segment's live records as items. If not all fit into the list, c->to becomes the
+ * previous segment. */
 flash_pass_fn flash_pass_list;
 
 /* Fill the output, which is the column's pages from c->page on: flash_pass_data_begin empties it,

@@ -1,5 +1,5 @@
 /*
- * flash_copy.c - how a copy is posted, made, taken back and sliced.
+ * flash_copy.c - posts copies, makes them, takes them back, and copies in slices.
  */
 #include "flash_copy.h"
 
@@ -59,16 +59,16 @@ post(struct flash_tier_core *c, uint64_t offer)
 	o->copier = FLASH_COPY_POSTED;
 	o->posted_ns = c->now_ns;
 	c->copy_room -= FLASH_COPY_HELPED;
-	/* Release: pairs with the acquire in flash_copies_work; the thread sees the offer and its
-	 * item. */
+	/* Release: pairs with the acquire in flash_copies_work, so the thread sees the offer and
+	 * its item. */
 	atomic_fetch_or_explicit(&c->posted, offer_bit(offer), memory_order_release);
 }
 
-/* True: the thread has not taken the offer and can take it no more. */
+/* Takes an offer back. True: the thread has not taken it, and cannot any more. */
 static bool
 offer_take_back(struct flash_tier_core *c, uint64_t offer)
 {
-	/* Relaxed: what is read after this was written by this core. */
+	/* Relaxed: all that is read after this was written by this core. */
 	return (atomic_fetch_and_explicit(&c->posted, ~offer_bit(offer), memory_order_relaxed) &
 		offer_bit(offer)) != 0;
 }
@@ -76,7 +76,7 @@ offer_take_back(struct flash_tier_core *c, uint64_t offer)
 static bool
 is_made(const struct flash_offer *o)
 {
-	/* Acquire: pairs with the release in flash_copies_work; the copy is made. */
+	/* Acquire: pairs with the release in flash_copies_work, so the copy is complete. */
 	return atomic_load_explicit(&o->is_whole, memory_order_acquire);
 }
 

@@ -1,5 +1,5 @@
 /*
- * flash_fault.c - counts errors, gives segments up, and turns shards off.
+ * flash_fault.c - counts errors, ends the entries of bad segments, and turns shards off.
  */
 #include "flash_fault.h"
 #include "flash_shard_columns.h"
@@ -64,7 +64,7 @@ errors_of(struct flash_shard *s, uint64_t sequence)
 	return ++b->errors;
 }
 
-/* Ends a segment's entries. Its tombstones stay valid. A restart that cannot read the segment
+/* Ends a segment's entries. Its tombstones stay valid. If a restart cannot read the segment, it
  * forgets all older records. */
 static void
 segment_drop(struct flash_shard *s, uint64_t sequence)

@@ -1,5 +1,5 @@
 /*
- * flash_fault.h - decides when a device must not be used any more, and turns its shards off.
+ * flash_fault.h - decides when a device must no longer be used, and turns its shards off.
  *
  * Shape:  threads report the ends of their transfers. The first report that exceeds a limit turns
  *         the tier off until the process ends. Each shard's owner then turns the shard off: lookups
@@ -13,13 +13,14 @@
 
 #include "flash_shard.h"
 
-#define FLASH_ERRORS_ROW  16u            /* consecutive errors: the device was removed */
-#define FLASH_ERRORS_PART 16u            /* limit of failed writes: one in this many */
-#define FLASH_ENDS_WINDOW 512u           /* among about this many recent ends */
-#define FLASH_LOOK_NS     1000000000ull  /* interval of checks of the oldest transfer */
-#define FLASH_HANG_NS     10000000000ull /* a transfer that takes longer hangs */
+/* After this many consecutive errors the device counts as removed. */
+#define FLASH_ERRORS_ROW  16u
+#define FLASH_ERRORS_PART 16u            /* failed writes are tolerated up to 1/FLASH_ERRORS_PART */
+#define FLASH_ENDS_WINDOW 512u           /* of about this many recent ends */
+#define FLASH_LOOK_NS     1000000000ull  /* interval between checks of the oldest transfer */
+#define FLASH_HANG_NS     10000000000ull /* a transfer that takes longer counts as hanging */
 
-/* Reasons for being off, each with a line. */
+/* Reasons for turning off, each with a line for the log. */
 #define FLASH_OFFS(X)                                                                              \
 	X(FLASH_ON, "on")                                                                          \
 	X(FLASH_OFF_GONE, "the device is gone")                                                    \
@@ -31,7 +32,7 @@ enum flash_off { FLASH_OFFS(COUNTER_SYMBOL) FLASH_OFFS_COUNT };
 extern const struct counter_name flash_off_names[FLASH_OFFS_COUNT];
 
 struct flash_health {
-	_Atomic uint32_t off; /* enum flash_off; the first reason stays */
+	_Atomic uint32_t off; /* enum flash_off; the first reason is kept */
 };
 
 static inline enum flash_off
@@ -43,18 +44,18 @@ flash_health_off(const struct flash_health *h)
 /* The ends of one thread's transfers, counted. */
 struct flash_ends {
 	uint32_t row; /* consecutive failures */
-	/* Among recent ends; both are halved when ended reaches FLASH_ENDS_WINDOW. */
+	/* Counts of recent ends; both are halved when `ended` reaches FLASH_ENDS_WINDOW. */
 	uint32_t ended, failed;
 };
 
 void flash_health_ended(struct flash_health *h, struct flash_ends *e, bool was_write,
 			int32_t error);
-/* Reports how long the oldest transfer has been in progress. */
+/* Reports for how long the oldest transfer has been in progress. */
 void flash_health_waited(struct flash_health *h, uint64_t ns);
 
 /* ---- shards ---- */
 
-/* Handles a candidate that should be readable and is not. The third error in a segment ends the
+/* Handles a candidate that should be readable but is not. The third error in a segment ends the
  * segment's entries. */
 void flash_shard_unreadable(struct flash_shard *s, const struct flash_candidate *at);
 

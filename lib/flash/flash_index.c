@@ -1,6 +1,6 @@
 /*
- * flash_index.c - finds entries, moves them along a path that is found breadth first, and erases
- * all entries with a tag.
+ * flash_index.c - finds entries; moves them along a path, which is found breadth first; erases all
+ * entries with a tag.
  */
 #include "flash_index.h"
 
@@ -8,8 +8,8 @@
 
 struct node {
 	uint32_t bucket;
-	uint16_t parent; /* index of the node before it on the path; a root's own index */
-	uint16_t slot;   /* of the parent's bucket: the entry that would move to this bucket */
+	uint16_t parent; /* index of the previous node of the path; a root has its own index */
+	uint16_t slot;   /* slot of the parent's bucket whose entry would move to this bucket */
 };
 
 static uint32_t
@@ -36,7 +36,7 @@ flash_index_look(const struct flash_index *ix, uint64_t hash, uint32_t *location
 	protocol_gap();
 	count += matching_locations(ix, p.alternate, p.tag, locations + count);
 	/* Acquire: pairs with the release in bucket_clear. A lookup that sees a slot that a move
-	 * has cleared also sees the step of `moves` before that. */
+	 * has cleared also sees that `moves` has changed. */
 	atomic_thread_fence(memory_order_acquire);
 	return count;
 }
@@ -74,7 +74,7 @@ flash_index_use(struct flash_index *ix, uint64_t hash, uint32_t location)
 	const struct spot s = spot_of(ix, hash, location);
 	uint32_t unused = location & ~FLASH_USED;
 
-	/* A compare-and-exchange leaves a slot unchanged that was emptied or refilled meanwhile. */
+	/* A compare-and-exchange does not change a slot that was emptied or refilled meanwhile. */
 	return s.bucket != NULL &&
 	       !atomic_compare_exchange_strong_explicit(&s.bucket->ref[s.slot], &unused,
 							unused | FLASH_USED, memory_order_relaxed,
@@ -82,8 +82,8 @@ flash_index_use(struct flash_index *ix, uint64_t hash, uint32_t location)
 	       unused == (location | FLASH_USED);
 }
 
-/* Moves entries along the path that ends in the free slot, beginning with the last. Each entry is
- * in both of its buckets before it leaves one. Returns the slot of the root, which is free then. */
+/* Moves entries along the path to the free slot, the last one first. Each entry is in both of its
+ * buckets for a moment. Returns the slot of the root, which is then free. */
 static struct spot
 move_along(struct flash_index *ix, const struct node *nodes, uint32_t at, uint32_t slot)
 {
@@ -122,8 +122,8 @@ branch(const struct flash_index *ix, struct node *nodes, uint32_t at, uint32_t c
 	return count;
 }
 
-/* Frees a slot in one of the two buckets. A path never has the same bucket twice, as a shorter path
- * would have been found before. */
+/* Frees a slot in one of the two buckets. A path never has the same bucket twice, since a shorter
+ * path would have been found before. */
 static struct spot
 free_slot(struct flash_index *ix, const struct place *p)
 {
@@ -142,8 +142,8 @@ free_slot(struct flash_index *ix, const struct place *p)
 	return (struct spot){.bucket = NULL};
 }
 
-/* Returns a free slot in the emptier one of the two buckets: so fewer buckets are full, and paths
- * are needed later. */
+/* Returns a free slot of the emptier one of the two buckets, so that fewer buckets become full and
+ * paths are needed later. */
 static struct spot
 find_room(struct flash_index *ix, const struct place *p)
 {

@@ -1,13 +1,13 @@
 /*
- * flash_index.h - an index of where on flash a key may be: tags and locations, ten of them in a
- * cache line.
+ * flash_index.h - an index that says where on flash a key may be: tags and locations, ten pairs in
+ * a cache line.
  *
  * It is a cuckoo table with partial keys in the store's buckets (store/bucket.h). It stores no
  * keys: an entry matches a hash if it has the hash's tag and lies in one of the hash's two buckets.
  *
  * Shape:  a tag is 16 bits. An entry's other bucket is computed from its present one and 15 bits of
- *         its tag, so moving it reads no flash. A location is not 0. Its highest bit is the used
- *         bit, a hint that a client received the item from there.
+ *         its tag, so moving it reads no flash. A location is not 0. The highest bit of a location
+ *         is the used bit, a hint that a client has received the item from there.
  * Units:  hash: the key's, of 64 bits; bits 16..63 are used.
  * Owner:  the caller provides bucket_count zeroed buckets.
  * Thread: lookups and flash_index_use: any, without a lock. Changes: one at a time.
@@ -45,7 +45,7 @@ flash_index_place(const struct flash_index *ix, uint64_t hash)
 {
 	struct place p = place_among(ix->bucket_count, hash);
 
-	p.tag |= (uint16_t)(hash >> 16 & TAG_DISPLACED); /* entries have no displaced bit */
+	p.tag |= (uint16_t)(hash >> 16 & TAG_DISPLACED); /* entries have no bit for displacement */
 	return p;
 }
 
@@ -56,7 +56,8 @@ flash_index_moves(const struct flash_index *ix)
 	return atomic_load_explicit(&ix->moves, memory_order_acquire);
 }
 
-/* Steps `moves`. To be called before an entry is removed, and after its replacement is in place. */
+/* Changes `moves`. To be called before an entry is removed, and after its replacement is in
+ * place. */
 static inline void
 flash_index_step(struct flash_index *ix)
 {
@@ -66,12 +67,12 @@ flash_index_step(struct flash_index *ix)
 	atomic_store_explicit(&ix->moves, moves + 1, memory_order_release);
 }
 
-/* True if a lookup can find no entry. An eviction counts its entry here before the key leaves the
- * store. */
+/* True if no lookup can find an entry. An eviction counts its entry before the key leaves the
+ * store, so it is seen here. */
 static inline bool
 flash_index_is_empty(const struct flash_index *ix)
 {
-	/* Acquire: pairs with the release in add_entries. A reader of 0 also sees the step of
+	/* Acquire: pairs with the release in add_entries. A reader of 0 also sees the change of
 	 * `moves` before the last entry was removed. */
 	return atomic_load_explicit(&ix->entries, memory_order_acquire) == 0;
 }
@@ -91,8 +92,8 @@ flash_index_fetch(const struct flash_index *ix, uint64_t hash)
 	return p;
 }
 
-/* True if an entry matches. During moves it may miss one, as a lookup may. It is also true if the
- * index was empty at the fetch and is not empty now. */
+/* True if an entry matches. Like a lookup it may miss an entry that is being moved. Also true if
+ * the index was empty at the fetch and is not empty now. */
 static inline bool
 flash_index_matches(const struct flash_index *ix, const struct place *p)
 {

@@ -70,7 +70,7 @@ payload(const struct flash_log *log, uint32_t buffer)
 	return log->buffer[buffer].pages + FLASH_PAGE_BYTES;
 }
 
-/* Makes the headers of pages count len bytes from the offset on, where a record begins. */
+/* Makes the headers of pages count len bytes from the offset on. A record begins there. */
 static void
 use_pages(uint8_t *pages, uint32_t offset, uint32_t len)
 {
@@ -91,8 +91,8 @@ use_pages(uint8_t *pages, uint32_t offset, uint32_t len)
 	}
 }
 
-/* Makes the next len bytes count, which the caller has written. A killed process leaves its stores
- * in their order. */
+/* Makes the next len bytes count, which the caller has written before: the stores of a killed
+ * process took effect in their order. */
 static void
 append(struct flash_log *log, uint32_t len)
 {
@@ -191,7 +191,7 @@ flash_log_open(struct flash_log *log)
 	atomic_store_explicit(&log->buffer[i].state, FLASH_OPEN, memory_order_relaxed);
 	atomic_fetch_and_explicit(&log->lost[slot / 64], ~(1ull << slot % 64),
 				  memory_order_relaxed);
-	/* The kept copies are written first, so that a restart never finds more than is reachable
+	/* The kept copies are written first, so that no restart finds more than is reachable
 	 * now. */
 	atomic_store_explicit(&log->kept->sequence[i], sequence, memory_order_seq_cst);
 	atomic_store_explicit(&log->kept->head, sequence, memory_order_release);
@@ -272,7 +272,7 @@ flash_log_settle(struct flash_log *log, const struct flash_reserved *r, uint8_t 
 void
 flash_log_release(struct flash_log *log, const struct flash_reserved *r)
 {
-	/* Release: pairs with the acquire in flash_log_write, which then sees the copy. */
+	/* Release: pairs with the acquire in flash_log_write, which then sees the copied value. */
 	atomic_fetch_sub_explicit(&log->buffer[r->buffer].copies, 1, memory_order_release);
 }
 
@@ -299,8 +299,8 @@ flash_log_pin(struct flash_log *log, uint64_t sequence)
 		if (atomic_load_explicit(&log->kept->sequence[i], memory_order_relaxed) != sequence)
 			continue;
 		protocol_gap();
-		/* Sequentially consistent, as in flash_log_free: either this reader is counted
-		 * there, or the freed buffer is seen here. */
+		/* Sequentially consistent, as in flash_log_free: either the reader is counted
+		 * there, or it sees here that the buffer was freed. */
 		atomic_fetch_add_explicit(&log->buffer[i].readers, 1, memory_order_seq_cst);
 		if (atomic_load_explicit(&log->kept->sequence[i], memory_order_seq_cst) == sequence)
 			return i;

@@ -1,21 +1,21 @@
 /*
  * flash_log.h - the log of one shard: a ring of segments on flash, the newest of them in buffers.
  *
- * Shape:  segment s lies in slot s % segments. The newest `live` segments count. The entries of the
- *         other slots are being removed, so that these can be written next. A buffer is free, open
- *         (records are added), closed (until its copies are made), being written, and then written
- *         or failed until the shard frees it. A record's head, of kind VOID, is written before the
- *         page's header counts its bytes, and the final kind is written last. So a reader of the
- *         buffer finds only complete records, at any instant, and also after the process was
- *         killed.
+ * Shape:  segment s is in slot s % segments. The newest `live` segments count. The entries that
+ *         lead to the other slots are being removed, so that these slots can be written next. A
+ *         buffer is free, open (records are added), closed (until its copies are made), being
+ *         written, and then written or failed until the shard frees it. A record's head, of kind
+ *         VOID, is written before the page's header counts its bytes, and the final kind is written
+ *         last. So a reader of the buffer finds only complete records at any moment, even after the
+ *         process was killed.
  * Units:  position: a segment's sequence and a page, as one number that grows. location: slot, page
  *         and number of pages of a record, 1..2^31 - 1. offset: a byte's place in the payloads from
  *         page 1 on.
  * Owner:  struct flash_kept and the buffers' pages are in memory that outlives the process and is
  *         zero at first.
  * Thread: flash_log_live, _has, _pin, _unpin, _offset: any. flash_log_write and _wrote: the tier's
- *         thread. flash_log_fill and _release: the core with the reservation, without a lock. All
- *         else under the shard's lock.
+ *         thread. flash_log_fill and _release: the core that has the reservation, without a lock.
+ *         All else: under the shard's lock.
  * Errors: false: there is no room now.
  * Bounds: segments of 3 pages at least; FLASH_SLOTS_MAX of them.
  */
@@ -30,23 +30,24 @@
 #define FLASH_BUFFERS   2u
 #define FLASH_SLOTS_MAX (1u << 14)
 #define FLASH_SLOTS_MIN 8u
-/* In the last part of a segment, one in this many, only tombstones are written while no buffer is
- * free. */
+/* Reserves the last 1/FLASH_TOMBS_SHARE of a segment for tombstones while no buffer is free. */
 #define FLASH_TOMBS_SHARE    16u
 #define FLASH_POSITION(s, p) ((s)*FLASH_SEGMENT_PAGES + (p))
-/* Flag in a DROP's number: all earlier segments are dropped, too. */
+/* Flag in the number of a DROP: all earlier segments are dropped, too. */
 #define FLASH_DROP_OLDER (1ull << 63)
-/* Flag: only the segment's entries are dropped; its tombstones still hold. */
+/* Flag in the number of a DROP: only the segment's entries are dropped; its tombstones stay
+ * valid. */
 #define FLASH_DROP_ENTRIES (1ull << 62)
-#define FLASH_MARK_OFF     UINT64_MAX /* the mark of a tier that is off: every record is dead */
+/* The mark of a tier that is turned off: every record is dead. */
+#define FLASH_MARK_OFF UINT64_MAX
 
-/* The state that a restart after a kill needs in addition to the buffers' pages. */
+/* The state that a start after a kill needs, besides the buffers' pages. */
 struct flash_kept {
 	_Atomic uint64_t head;  /* the newest segment */
-	_Atomic uint64_t first; /* all older segments are forgotten */
-	/* By buffer: the segment in it, which may not be on flash yet; 0: none. */
+	_Atomic uint64_t first; /* the oldest segment that is not forgotten */
+	/* For each buffer, the segment in it, which may not be on flash yet; 0: none. */
 	_Atomic uint64_t sequence[FLASH_BUFFERS];
-	_Atomic uint32_t unjournaled; /* the log lacks an erasure */
+	_Atomic uint32_t unjournaled; /* an erasure is missing in the log */
 };
 
 enum flash_buffer_state {
@@ -63,7 +64,7 @@ struct flash_buffer {
 	_Atomic uint32_t state;
 	_Atomic uint32_t copies;  /* records that are reserved and not released */
 	_Atomic uint32_t readers; /* lookups that are copying from the buffer */
-	/* Bit n: an entry was erased whose record begins on page n. That page gets no further entry
+	/* Bit n: an entry was erased that leads to page n. No further entry may lead to that page
 	 * (flash_shard.h). */
 	uint64_t spent[FLASH_SEGMENT_PAGES / 64];
 };
@@ -73,7 +74,7 @@ struct flash_log_config {
 	uint64_t offset;            /* of slot 0, in bytes from the device's beginning */
 	uint32_t segments;          /* slots */
 	uint32_t segment_pages;     /* pages of a segment */
-	uint32_t live;              /* the newest segments that count; below segments */
+	uint32_t live;              /* how many of the newest segments count; fewer than segments */
 };
 
 struct flash_log {
@@ -83,7 +84,7 @@ struct flash_log {
 	uint32_t open;         /* index of the open buffer; FLASH_BUFFERS: none */
 	uint32_t at;           /* offset of the next record */
 	_Atomic uint64_t head; /* as in kept */
-	_Atomic uint64_t mark; /* a position: all records before it are dead */
+	_Atomic uint64_t mark; /* a position; all records before it are dead */
 	_Atomic uint64_t lost[FLASH_SLOTS_MAX / 64]; /* bit n: the segment in slot n is lost */
 };
 
@@ -113,9 +114,9 @@ flash_is_lost(const struct flash_log *log, uint32_t slot)
 
 /* ---- locations ---- */
 
-/* Up to FLASH_LOCATION_EXACT a location has the exact number of pages. Beyond that the excess is
- * rounded up to a multiple of FLASH_LOCATION_STEP, so a read may take up to two pages too many, of
- * the same segment. */
+/* A location has the exact number of pages up to FLASH_LOCATION_EXACT. Above that, the excess is
+ * rounded up to a multiple of FLASH_LOCATION_STEP, so a read may include up to two pages too many,
+ * of the same segment. */
 #define FLASH_LOCATION_EXACT 128u
 #define FLASH_LOCATION_STEP  3u
 static_assert(FLASH_LOCATION_EXACT + (256u - FLASH_LOCATION_EXACT) * FLASH_LOCATION_STEP >=
@@ -154,8 +155,7 @@ flash_location_pages(uint32_t location)
 	return pages < FLASH_SEGMENT_PAGES - page ? pages : FLASH_SEGMENT_PAGES - page;
 }
 
-/* Returns the most pages that the location of a record with a value of at most value_max bytes may
- * name. */
+/* Returns the most pages of a location, for values of at most value_max bytes. */
 static inline uint32_t
 flash_record_pages(uint32_t value_max)
 {
@@ -175,10 +175,10 @@ bool flash_log_has(const struct flash_log *log, uint64_t sequence);
 struct flash_reserved {
 	uint64_t sequence;
 	uint32_t buffer; /* the buffer's index */
-	uint32_t offset; /* of the record */
+	uint32_t offset; /* offset of the record */
 	uint32_t head;   /* bytes before the record's value */
 	uint32_t location;
-	bool has_expiry; /* settling may change the expiry, but not whether there is one */
+	bool has_expiry; /* whether the record has an expiry, which settling cannot change */
 };
 
 /* Returns the bytes of payload in a segment. */
@@ -190,20 +190,20 @@ flash_log_capacity(const struct flash_log *log)
 
 /* True if a record of this many bytes does not fit into the open segment. */
 bool flash_log_wants_segment(const struct flash_log *log, uint32_t bytes);
-/* Closes the open segment and opens the next one. The shard has made sure that no entry leads to
- * the next one's slot. False: no buffer is free. */
+/* Closes the open segment and opens the next one. The shard has ensured that no entry leads to the
+ * next one's slot. False: no buffer is free. */
 bool flash_log_open(struct flash_log *log);
 /* Closes the open segment; it gets no further record. */
 void flash_log_close(struct flash_log *log);
 
-/* Reserves room for a record, which is VOID until it is settled. The caller fills in its value with
- * flash_log_fill, from byte `at` of the value on. */
+/* Reserves room for a record, which is VOID until it is settled. The caller copies the value with
+ * flash_log_fill, where `at` counts from the value's beginning. */
 bool flash_log_reserve(struct flash_log *log, const struct flash_record *record,
 		       struct flash_reserved *reserved);
 void flash_log_fill(struct flash_log *log, const struct flash_reserved *reserved, uint32_t at,
 		    const void *bytes, uint32_t len);
-/* True if the record may become an entry: its segment still counts, its page has no erased entry,
- * and whether it has an expiry has not changed since the reservation. */
+/* True if the record may become an entry: its segment still counts, no entry of its page was
+ * erased, and the item has an expiry if and only if it had one at the reservation. */
 bool flash_log_may_settle(const struct flash_log *log, const struct flash_reserved *reserved,
 			  uint32_t expiry_s);
 void flash_log_settle(struct flash_log *log, const struct flash_reserved *reserved, uint8_t status,
@@ -217,22 +217,21 @@ bool flash_log_journal(struct flash_log *log, enum flash_kind kind, uint64_t num
 void flash_log_turn_page(struct flash_log *log);
 /* Returns the position at which the next record would begin. */
 uint64_t flash_log_position(const struct flash_log *log);
-/* Prevents all records that begin on this page from becoming entries, if the page is in a
- * buffer. */
+/* Prevents records that begin on this page from becoming entries, if the page is in a buffer. */
 void flash_log_spend(struct flash_log *log, uint32_t location);
 
 /* ---- reads ---- */
 
-/* Returns the buffer that has this segment, and keeps the segment there until flash_log_unpin.
- * FLASH_BUFFERS: the segment is on flash. */
+/* Returns the buffer that has this segment; it stays there until flash_log_unpin. FLASH_BUFFERS:
+ * the segment is on flash. */
 uint32_t flash_log_pin(struct flash_log *log, uint64_t sequence);
 void flash_log_unpin(struct flash_log *log, uint32_t buffer);
 uint64_t flash_log_offset(const struct flash_log *log, uint32_t location);
 
 /* ---- writes: the tier's thread ---- */
 
-/* Seals a closed segment whose copies are made. The caller submits io, whose tag is the buffer's
- * index. False: there is none. */
+/* Completes the pages of a closed segment whose copies are made. The caller submits io, whose tag
+ * is the buffer's index. False: there is no such segment. */
 bool flash_log_write(struct flash_log *log, struct flash_io *io);
 void flash_log_wrote(struct flash_log *log, uint32_t buffer, int32_t error);
 
@@ -243,8 +242,8 @@ void flash_log_wrote(struct flash_log *log, uint32_t buffer, int32_t error);
 void flash_log_free(struct flash_log *log, uint32_t buffer);
 void flash_log_lose(struct flash_log *log, uint64_t sequence);
 
-/* Takes over a buffer as a killed process left it: closed, with its complete records, if its
- * segment counts. False: its pages cannot be what a process left. */
+/* Takes over a buffer that a killed process left: as closed, with its complete records, if its
+ * segment counts. False: no process can have left these pages. */
 bool flash_log_adopt(struct flash_log *log, uint32_t buffer);
 
 /* Returns the pages of a buffer, for a walk. */

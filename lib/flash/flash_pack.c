@@ -1,5 +1,5 @@
 /*
- * flash_pack.c - packs one value into a deflate stream, and unpacks it.
+ * flash_pack.c - packs a value into a deflate stream, and unpacks it.
  */
 #include "flash_pack.h"
 

@@ -11,7 +11,7 @@
  * Bounds: values of FLASH_PACK_MIN to FLASH_PACK_MAX bytes. Unpacking any bytes takes bounded time
  *         and yields at most FLASH_PACK_MAX bytes. A turn of a core packs FLASH_PACK_TURN bytes and
  *         unpacks FLASH_UNPACK_TURN, where each value counts as FLASH_UNPACK_LEAST bytes more. The
- *         value with which the limit is reached is finished. Each of the two limits is some 40 us.
+ *         value that reaches the limit is still finished. Each of the two limits is some 40 us.
  */
 #ifndef CLOCKOO_FLASH_PACK_H
 #define CLOCKOO_FLASH_PACK_H
@@ -24,8 +24,8 @@
 #define FLASH_PACK_MAX     8192u
 #define FLASH_PACK_TURN    (16u << 10)
 #define FLASH_UNPACK_TURN  (32u << 10)
-#define FLASH_UNPACK_LEAST 800u /* what a value costs apart from its length, in bytes */
-#define FLASH_PACK_SHARE   8u   /* a packed value must be shorter by one part of this many */
+#define FLASH_UNPACK_LEAST 800u /* fixed cost of a value, in bytes */
+#define FLASH_PACK_SHARE   8u   /* a packed value must be shorter by 1/FLASH_PACK_SHARE */
 
 struct flash_packer {
 	struct isal_zstream stream;

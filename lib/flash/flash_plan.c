@@ -5,11 +5,12 @@
 
 #include "flash_rows.h"
 
-#define SPARE_PART       16u  /* in one of this many segments, entries are being removed */
+#define SPARE_PART       16u  /* in 1/SPARE_PART of the segments, entries are being removed */
 #define SPARE_MIN        2u   /* least number of those segments, with columns */
 #define FULL_IN_THOUSAND 986u /* slots of the index in use, of 1,000 (flash_index.h) */
 #define COLUMN_FULL      955u /* slots of a column in use, of 1,000 */
-/* Live segments beyond those of a column: buffers, and one that does not fit. */
+/* Live segments in addition to those of a column: for buffers, and for one that does not fit into
+ * the column. */
 #define MORE_SEGMENTS 4u
 #define LARGE_MIN     8u /* least number of segments for large items */
 
@@ -57,7 +58,7 @@ make_log(struct flash_plan *p, uint64_t device_bytes, uint32_t item_bytes)
 
 /* ---- layout hash ---- */
 
-/* Returns the segments that are needed for this many live ones. */
+/* Returns how many segments are needed for this many live ones. */
 static uint32_t
 with_spare(uint32_t live)
 {

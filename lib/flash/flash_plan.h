@@ -2,12 +2,13 @@
  * flash_plan.h - divides a device into shards, their segments, columns and indexes.
  *
  * Shape:  segment 0 has the superblock. The log segments follow, shard by shard, then the columns
- *         with room for their rows, shard by shard. With layout log a shard has items of all sizes,
- *         and there are no columns. With layout hash the first half of the shards has the items
- *         that move to columns, the second half larger ones (flash_tier.h). A shard, together with
- *         its counterpart in the other half, has at least FLASH_SHARD_BYTES; only a device with one
- *         shard may be smaller. The entries of a sixteenth of its segments are being removed at any
- *         time. An index has room for the items of mean size in the other segments.
+ *         with room for their rows, shard by shard. In layout log a shard has items of all sizes,
+ *         and there are no columns. In layout hash the first half of the shards has the items that
+ *         move to columns, the second half larger ones (flash_tier.h). A shard, together with its
+ *         counterpart in the other half, has at least FLASH_SHARD_BYTES, except on a device with
+ *         one shard. At any time a sixteenth of a shard's segments do not count, since their
+ *         entries are being removed. An index has room for as many items of mean size as the other
+ *         segments have.
  * Units:  bytes.
  * Thread: pure functions.
  * Bounds: FLASH_PLAN_MIN .. FLASH_PLAN_MAX bytes of device.
@@ -23,22 +24,22 @@
 #define FLASH_SHARD_BYTES (8ull << 30)
 #define FLASH_PLAN_MIN    (256ull << 20)
 #define FLASH_PLAN_MAX    ((uint64_t)FLASH_SHARDS_MAX * FLASH_SLOTS_MAX * FLASH_SEGMENT_BYTES)
-/* Layout auto: hash from this device size on, below it log. */
+/* Layout auto means hash for devices of at least this size, log for smaller ones. */
 #define FLASH_HASH_FROM  (16ull << 30)
-#define FLASH_REINSERTED 32u /* one byte in this many of an ended column is reinserted */
-#define FLASH_PASSES     8u  /* over the segments that become a column */
+#define FLASH_REINSERTED 32u /* 1/FLASH_REINSERTED of an ended column's bytes is reinserted */
+#define FLASH_PASSES     8u  /* passes over the segments that become a column */
 
-/* The segments of a shard's log: all of them, those that count at a time, and the buckets of the
- * index of their items. */
+/* The log of a shard: all its segments, how many of them count at a time, and the buckets of their
+ * index. */
 struct flash_plan_log {
 	uint32_t segments, live, buckets;
-	uint64_t items; /* in a shard, of mean size */
+	uint64_t items; /* items of mean size in a shard */
 };
 
 /* The columns of a shard of the first half. count 0: there are none. */
 struct flash_plan_column {
 	uint32_t count, buckets, pages;
-	uint32_t rows_pages; /* pages of the device for the rows of all columns */
+	uint32_t rows_pages; /* pages on the device for the rows of all columns */
 	uint64_t items;      /* in one column */
 };
 
@@ -47,7 +48,8 @@ struct flash_plan {
 	uint32_t streams; /* 1: all shards are of log[0]. 2: the second half is of log[1] */
 	struct flash_plan_log log[FLASH_STREAMS];
 	struct flash_plan_column column;
-	uint64_t items; /* items that count at a time and have room in memory, without large ones */
+	/* Items that count at a time and for which the indexes have room, without large ones. */
+	uint64_t items;
 };
 
 void flash_plan_make(struct flash_plan *plan, uint64_t device_bytes,

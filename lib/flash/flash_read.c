@@ -1,5 +1,5 @@
 /*
- * flash_read.c - finds the record of a key among those that begin on its entry's page.
+ * flash_read.c - finds a key's record among those that begin on its entry's page.
  */
 #include "flash_shard_columns.h"
 #include "flash_shard_inside.h"
@@ -76,8 +76,8 @@ flash_read_judge(struct flash_shard *s, const struct flash_candidate *at, const 
 	if (!was_buffer)
 		flash_pages_check(&p);
 	if (p.good == p.count) {
-		/* An index entry leads to the first page. A column's record may begin on either
-		 * page of its bucket. */
+		/* An index entry leads to the first page. In a column the record may begin on
+		 * either page of its bucket. */
 		const enum flash_step step =
 			walk_to(&p, flash_is_in_column(at) ? p.count : 1, key, found);
 

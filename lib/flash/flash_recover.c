@@ -7,8 +7,8 @@
 
 #include "base/prefetch.h"
 
-#define AHEAD   16u  /* changes by which the prefetch of buckets is ahead */
-#define AT_ONCE 256u /* changes in the list of this thread, when it reads records itself */
+#define AHEAD   16u  /* changes by which the prefetch of buckets is ahead of their use */
+#define AT_ONCE 256u /* most changes in this thread's own list, when it reads records itself */
 
 struct recovery {
 	struct flash_shard *s;
@@ -19,9 +19,10 @@ struct recovery {
 	uint64_t sequence[FLASH_RECOVER_DEPTH_MAX]; /* by transfer: the segment that it reads */
 	uint32_t segments;                          /* all segments to read */
 	uint32_t transfers;                         /* in progress */
-	uint32_t writes;                            /* of those */
+	uint32_t writes;                            /* those of them that are writes */
 	bool failed;                                /* a write has failed */
-	uint64_t swept;                             /* the log's mark at the last sweep */
+	/* The log's mark when the index was last swept. */
+	uint64_t swept;
 	struct flash_replay_of of;
 	struct flash_replay replay; /* of the segment that this thread reads */
 	struct flash_change changes[AT_ONCE];
@@ -103,8 +104,8 @@ segment_take_back(struct recovery *r, uint32_t i)
 		r->c->wait(r->c->arg);
 }
 
-/* Waits until no transfer is in progress, at most FLASH_RECOVER_WAITS times: the next user of the
- * device must not receive their results. Sets found.hangs if some are still in progress. */
+/* Waits until no transfer is in progress, at most FLASH_RECOVER_WAITS times, since the next user of
+ * the device must not receive their results. Sets found.hangs if some still are. */
 static void
 stop(struct recovery *r)
 {
@@ -169,8 +170,8 @@ end_read(struct recovery *r, uint64_t sequence)
 
 /* ---- records ---- */
 
-/* Inserts an entry. If the index is full, it is swept and the insert is tried again, provided that
- * records have died since the last sweep. */
+/* Inserts an entry. If the index is full, sweeps it and tries again, if records have died since the
+ * last sweep. */
 static bool
 insert(struct recovery *r, uint64_t hash, uint32_t location)
 {
@@ -183,8 +184,8 @@ insert(struct recovery *r, uint64_t hash, uint32_t location)
 	return flash_index_insert(&r->s->index, hash, location);
 }
 
-/* Applies a PUT. If the index has no room for the item, the item is forgotten, which is journaled
- * first. */
+/* Applies a PUT. If the index has no room for the item, forgets the item, after a tombstone is
+ * journaled. */
 static void
 redo_put(struct recovery *r, const struct flash_change *c)
 {
@@ -267,7 +268,7 @@ worked(struct recovery *r, uint32_t i)
 	return &w->jobs[i].replay;
 }
 
-/* Applies the records of a segment, up to an invalid page. True: the whole segment was valid. */
+/* Applies the records of a segment, up to the first invalid page. True: all pages were valid. */
 static bool
 redo_segment(struct recovery *r, const uint8_t *bytes, uint64_t sequence)
 {
@@ -289,7 +290,7 @@ redo_segment(struct recovery *r, const uint8_t *bytes, uint64_t sequence)
 	return p->step == FLASH_END;
 }
 
-/* Gives segments whose reads have ended to the workers. */
+/* Gives the workers the segments whose reads have ended. */
 static void
 share(struct recovery *r)
 {
@@ -325,7 +326,7 @@ redo_all(struct recovery *r, uint64_t first, uint64_t last)
 	}
 }
 
-/* Forgets all records up to the newest bad segment, which may have had a tombstone of any of
+/* Forgets all records up to the newest bad segment, which may have had tombstones of any of
  * them. */
 static void
 forget_bad(struct recovery *r, uint64_t first, uint64_t last)
@@ -356,14 +357,14 @@ forget_intents(struct recovery *r)
 void
 flash_kept_forget(struct flash_kept *kept)
 {
-	/* This order, and one store each, keep it safe if the process is killed in between. */
+	/* In this order, each by one store: so a kill in between is safe. */
 	kept->first = kept->head + 1;
 	kept->unjournaled = 0;
 	for (uint32_t i = 0; i < FLASH_BUFFERS; i++)
 		kept->sequence[i] = 0;
 }
 
-/* Writes the buffers that a killed process left. False: one was damaged, or could not be written;
+/* Writes the buffers that a killed process left. False: one was damaged or could not be written, so
  * its records are lost. */
 static bool
 write_kept(struct recovery *r)

@@ -1,18 +1,17 @@
 /*
- * flash_recover.h - recovers a shard as the previous process left it, or makes it empty.
+ * flash_recover.h - recovers a shard that the previous process left, or makes it empty.
  *
  * A killed process leaves its segments on flash, buffers that may not be on flash yet, and struct
  * flash_kept. Recovery writes the buffers to flash first. Then it reads the live segments in order
  * and applies their records again.
  *
- * Shape:  nothing becomes reachable that was not reachable before. If recovery cannot keep a
- *         record, it first invalidates the record in the log, so that the next restart does not
- *         find it either.
+ * Shape:  no record becomes reachable that was not reachable before. A record that recovery cannot
+ *         keep is first invalidated in the log, so that the next restart does not find it either.
  * Owner:  memory: depth times the bytes of a segment, which the device was opened with.
  * Thread: one thread, before any other uses the shard. Workers read records, and change nothing.
- *         The thread calls wait when it must wait for the device or for a worker.
- * Errors: a segment may be unreadable, or have an invalid page. Then it and all earlier segments
- *         are forgotten, unless a DROP record names it. The same holds for a buffer that cannot be
+ *         The thread calls wait() when it must wait for the device or for a worker.
+ * Errors: if a segment is unreadable or has an invalid page, it and all earlier segments are
+ *         forgotten, unless a DROP record names it. The same holds for a buffer that cannot be
  *         written.
  * Bounds: `live` segments are read, depth at a time. A recovery that is stopped calls wait at most
  *         FLASH_RECOVER_WAITS times for its transfers to end.
@@ -36,22 +35,23 @@ struct flash_recover_config {
 	void *arg;
 	/* Threads that read records besides this one; NULL: none. */
 	struct flash_workers *workers;
-	/* Called at each segment and at each wait. done: segments read so far, of `all`. Returning
-	 * false stops the recovery. NULL: it is never stopped. */
+	/* Called for each segment and at each wait. done: segments read so far, of `all`. If it
+	 * returns false the recovery stops. NULL: nothing stops it. */
 	bool (*go_on)(void *arg, uint32_t done, uint32_t all);
 	void *go_on_arg;
 };
 
 struct flash_recovered {
 	uint32_t segments, bad; /* segments read; of those, invalid ones */
-	/* PUT records applied; of those, records for which the index had no room. */
+	/* PUT records that were applied, and those of them for which the index had no room. */
 	uint64_t puts, unindexed;
-	bool stopped; /* by go_on: the shard is unusable, and what a kill left is still there */
-	bool hangs;   /* stopped, with transfers that the device has not ended */
+	/* Stopped by go_on: the shard is unusable, and what the kill left is unchanged. */
+	bool stopped;
+	bool hangs; /* stopped, with transfers that the device has not ended */
 };
 
-/* Recovers a shard. The caller passes kept and pages as the last process left them, and buckets
- * that are zero. */
+/* Recovers a shard. The caller passes kept and pages as the last process left them, and zeroed
+ * buckets. */
 struct flash_recovered flash_shard_recover(struct flash_shard *s,
 					   const struct flash_shard_config *config,
 					   const struct flash_recover_config *recover);

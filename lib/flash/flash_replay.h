@@ -1,10 +1,10 @@
 /*
- * flash_replay.h - turns a segment's records into a list of changes, in their order.
+ * flash_replay.h - makes a list of changes, in order, from a segment's records.
  *
  * Shape:  flash_replay_begin checks that all pages are valid. flash_replay_next adds changes to a
  *         list until the list is full; the next call continues with an empty list.
  * Owner:  the caller owns the segment's bytes and the list.
- * Thread: pure functions of bytes, in any thread, if the hash function is one.
+ * Thread: pure functions of bytes, for any thread, provided that the hash function is pure, too.
  * Errors: step is FLASH_BAD or FLASH_PART: the list must not be used.
  * Bounds: a walk over the records of one segment.
  */
@@ -23,7 +23,7 @@ struct flash_replay_of {
 
 struct flash_change {
 	uint64_t hash;     /* of a PUT or TOMB: the key's hash; of a DROP: its number */
-	uint32_t location; /* of a PUT: where it lies; of a FLUSH: its page */
+	uint32_t location; /* of a PUT: location of the record; of a FLUSH: its page */
 	uint32_t kind;     /* enum flash_kind */
 };
 

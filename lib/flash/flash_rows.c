@@ -6,7 +6,7 @@
 #include "base/crc32c.h"
 
 #define SUM_THERE  (1ull << 32) /* keeps a sum from being 0 */
-#define NUMBER_MAX (1ull << 40) /* more than counting reaches */
+#define NUMBER_MAX (1ull << 40) /* more than counting ever reaches */
 
 size_t
 flash_rows_bytes(uint32_t buckets)
@@ -22,8 +22,8 @@ piece_of(size_t bytes, size_t at)
 	return bytes - at < FLASH_TRANSFER_MAX ? (uint32_t)(bytes - at) : FLASH_TRANSFER_MAX;
 }
 
-/* Waits for the transfers in progress: the next user of the device must not receive their results.
- * Returns how many have not ended. */
+/* Waits for the transfers in progress, since the next user of the device must not receive their
+ * results. Returns how many have not ended. */
 static uint32_t
 drain(const struct flash_rows_io *rows, uint32_t under_way)
 {
@@ -38,7 +38,7 @@ drain(const struct flash_rows_io *rows, uint32_t under_way)
 	return under_way;
 }
 
-/* Reads or writes all rows. *hangs: transfers that have not ended. */
+/* Reads or writes all rows. *hangs: how many transfers have not ended. */
 static bool
 transfer_rows(const struct flash_column_config *c, const struct flash_rows_io *rows,
 	      enum flash_io_kind kind, bool *hangs)
@@ -94,8 +94,8 @@ flash_rows_write(const struct flash_column_config *c, const struct flash_rows_io
 
 /* ---- a start ---- */
 
-/* True if a process can have left these numbers. Fingerprints and borders need no check: lookups
- * cope with any. */
+/* True if a process can have left these numbers. Fingerprints and borders need no check, since
+ * lookups tolerate any. */
 static bool
 rows_are_sound(const struct flash_column_config *c)
 {

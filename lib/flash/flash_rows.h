@@ -2,10 +2,10 @@
  * flash_rows.h - keeps the rows of a shard's columns over a restart: on flash after a graceful
  * stop, or in memory after a kill.
  *
- * Shape:  on the device the rows lie after the last column. A stop writes them before the
- *         superblock becomes CLEAN, with a sum for each shard. A process that serves makes the
- *         superblock DIRTY first, which invalidates them. Where rows are invalid the columns become
- *         empty, and their items are forgotten.
+ * Shape:  on the device the rows follow the last column. A stop writes them before the superblock
+ *         becomes CLEAN, with a sum for each shard. A process that serves makes the superblock
+ *         DIRTY first, which invalidates them. Where rows are invalid the columns become empty, and
+ *         their items are forgotten.
  * Units:  bytes.
  * Owner:  the caller provides memory of flash_rows_bytes, in whole pages.
  * Thread: one thread, while no other uses the shard or the device.
@@ -20,8 +20,8 @@
 #include "flash_super.h"
 
 #define FLASH_ROWS_DEPTH 4u
-#define FLASH_ROWS_TAG   (1ull << 41) /* tag of their transfers */
-#define FLASH_ROWS_WAITS 10000u       /* calls of wait for transfers in progress, at most */
+#define FLASH_ROWS_TAG   (1ull << 41) /* tag of the transfers of rows */
+#define FLASH_ROWS_WAITS 10000u       /* most calls of wait() for transfers in progress */
 
 /* Returns the bytes of all columns' rows of a shard, in memory and on flash: a multiple of
  * pages. */
@@ -29,7 +29,8 @@ size_t flash_rows_bytes(uint32_t buckets);
 
 struct flash_rows_io {
 	struct flash_device *device; /* results with other tags are ignored */
-	bool (*wait)(void *arg);     /* called when no transfer has ended; false: stop waiting */
+	/* Called when no transfer has ended; returns false to stop waiting. */
+	bool (*wait)(void *arg);
 	void *arg;
 };
 

@@ -17,11 +17,11 @@ enum head_bits {
 	VALUE_SHIFT = 16,
 	FLAGS_SHIFT = 34,
 	EXPIRY_SHIFT = 35,
-	CAS_BYTES_SHIFT = 36, /* number of the cas's bytes that are not in the head */
+	CAS_BYTES_SHIFT = 36, /* bytes of the cas that are not in the head */
 	PACKED_SHIFT = 39,
 	CAS_SHIFT = 40,
 };
-#define VALUE_HERE    ((1u << 18) - 1) /* the bits of a value's length that are in the head */
+#define VALUE_HERE    ((1u << 18) - 1) /* bits of a value's length that are in the head */
 #define VALUE_BITS    18u
 #define CAS_HERE_BITS 24u
 #define CAS_BYTES_MAX 5u
@@ -193,8 +193,8 @@ bit(uint64_t head, uint32_t shift)
 	return (head >> shift & 1) != 0;
 }
 
-/* Returns the number of bytes before the value, computed from the record's first eight. 0: the
- * eight are no record's. */
+/* Returns how many bytes come before the value, from the record's first eight. 0: these eight are
+ * no record's. */
 static uint32_t
 head_bytes(uint64_t head)
 {
@@ -263,8 +263,8 @@ flash_record_settle(uint8_t *pages, uint32_t offset, uint8_t status, uint32_t ex
 				  offset + FLASH_RECORD_HEAD + cas_bytes(head) +
 					  (bit(head, FLAGS_SHIFT) ? 4u : 0),
 				  &expiry_s, sizeof expiry_s);
-	/* The kind is in one byte: a process killed at any instant leaves the old or the new
-	 * kind. */
+	/* The kind is in one byte, so a process that is killed at any moment leaves the old or the
+	 * new kind. */
 	const uint8_t kind = (uint8_t)(FLASH_PUT | status << (STATUS_SHIFT - KIND_SHIFT) |
 				       bit(head, LONG_SHIFT) << (LONG_SHIFT - KIND_SHIFT));
 
@@ -395,8 +395,8 @@ flash_walk_next(const struct flash_pages *p, struct flash_walk *w, struct flash_
 	return FLASH_RECORD;
 }
 
-/* Returns the length of a record of another key that ends on this page; 0: there is no such
- * record. */
+/* Returns the length of the next record if it has another key and ends on this page; otherwise
+ * 0. */
 static uint32_t
 other_bytes(const uint8_t *at, uint32_t left, struct view key)
 {

@@ -1,14 +1,14 @@
 /*
  * flash_segment.h - segments of the log on flash: pages with sums, records that cross them.
  *
- * A device may return any bytes. So a page is valid only if it was written as this page of this
- * segment: its sum covers its bytes, the segment's sequence and the page's number.
+ * A device may return any bytes. So each page has a sum, over its bytes, the segment's sequence and
+ * the page's number: a page is valid only if it was written as this page of this segment.
  *
- * Shape:  a segment is FLASH_SEGMENT_PAGES pages. Page 0 is its header; the others have payload
- *         behind a struct flash_page. Records follow one another in the payloads, and may cross
- *         from one page to the next. If a page's payload is not full, the next record begins on the
- *         next page. A record has a head of 8 bytes; then those of cas, flags, expiry and length
- *         that the head announces; then its key and its value. A FLASH_TOMB has 8 bytes of hash
+ * Shape:  a segment is FLASH_SEGMENT_PAGES pages. Page 0 is its header; the others have a struct
+ *         flash_page, followed by payload. Records follow one another in the payloads, and may
+ *         cross from one page to the next. If a page's payload is not full, the next record begins
+ *         on the next page. A record has a head of 8 bytes; then as much of cas, flags, expiry and
+ *         length as the head says; then its key and its value. A FLASH_TOMB has 8 bytes of hash
  *         instead, a FLASH_DROP 8 bytes of number.
  *
  *           0       8      11       15   16           34    35     36          39     40     64
@@ -16,9 +16,8 @@
  *
  *         If the bit "long" is set, a byte with the upper bits of the value's length follows.
  *
- * Units:  bytes. offset: counts in the payloads of the pages that are given, from the first one's
- *         first byte. sequence: a segment's number, used once in a stream. expiry_s: seconds on the
- *         tier's clock.
+ * Units:  bytes. offset: a position in the payloads of the given pages, joined. sequence: a
+ *         segment's number, never used twice in a shard. expiry_s: seconds on the tier's clock.
  * Thread: pure functions of bytes.
  * Errors: false, 0: the bytes do not have this form.
  * Bounds: values of FLASH_VALUE_MAX bytes; each step of a walk advances at least 8 bytes.
@@ -29,12 +28,13 @@
 #include "base/bytes.h"
 #include "base/check.h"
 
-#define FLASH_PAGE_BYTES     4096u
-#define FLASH_SEGMENT_BYTES  (2u << 20)
-#define FLASH_SEGMENT_PAGES  (FLASH_SEGMENT_BYTES / FLASH_PAGE_BYTES)
-#define FLASH_KEY_MAX        250u
-#define FLASH_RECORD_HEAD    8u
-#define FLASH_RECORD_FIELDS  (FLASH_RECORD_HEAD + 5u + 4u + 4u) /* of a record that is not long */
+#define FLASH_PAGE_BYTES    4096u
+#define FLASH_SEGMENT_BYTES (2u << 20)
+#define FLASH_SEGMENT_PAGES (FLASH_SEGMENT_BYTES / FLASH_PAGE_BYTES)
+#define FLASH_KEY_MAX       250u
+#define FLASH_RECORD_HEAD   8u
+/* Head and fields of a record without the bit "long". */
+#define FLASH_RECORD_FIELDS  (FLASH_RECORD_HEAD + 5u + 4u + 4u)
 #define FLASH_HEAD_BYTES_MAX (FLASH_RECORD_FIELDS + 1u + FLASH_KEY_MAX)
 
 /* ---- pages ---- */
@@ -100,9 +100,9 @@ void flash_record_settle(uint8_t *pages, uint32_t offset, uint8_t status, uint32
 
 /* ---- walks through pages ---- */
 
-/* Consecutive pages, as they were read, of a segment or a column. A column may have more pages than
- * a segment, so its pages are numbered on: page n was written with the number n %
- * FLASH_SEGMENT_PAGES, and with n / FLASH_SEGMENT_PAGES added to `sequence`. */
+/* Consecutive pages of a segment or a column, as they were read. A column may have more pages than
+ * a segment has. Page n of it was written with the number n % FLASH_SEGMENT_PAGES, and with n /
+ * FLASH_SEGMENT_PAGES added to `sequence`. */
 struct flash_pages {
 	const uint8_t *bytes;
 	uint64_t sequence;
@@ -111,8 +111,8 @@ struct flash_pages {
 };
 void flash_pages_check(struct flash_pages *pages);
 
-/* A walk over the records that begin on these pages, in order; zero at first. A record's key points
- * into the pages, or into head if the key may lie on two pages. */
+/* A walk over the records that begin on these pages, in order. It begins as zeros. A record's key
+ * points into the pages, or into head if the key may be on two pages. */
 struct flash_walk {
 	uint32_t next; /* offset of the next record, plus 1; 0: the walk has not begun */
 	uint32_t value_at;
@@ -123,7 +123,7 @@ enum flash_step {
 	FLASH_RECORD, /* a record; its value is complete and begins at offset value_at */
 	FLASH_PART,   /* the record's end is beyond these pages */
 	FLASH_END,
-	FLASH_BAD, /* a page or a record is invalid: what follows is unknown */
+	FLASH_BAD, /* a page or a record is invalid, so what follows is not known */
 };
 enum flash_step flash_walk_next(const struct flash_pages *pages, struct flash_walk *walk,
 				struct flash_record *record);

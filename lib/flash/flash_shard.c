@@ -1,5 +1,6 @@
 /*
- * flash_shard.c - changes of a shard: entries are made, erased and claimed; flushes; lost segments.
+ * flash_shard.c - changes of a shard: makes, erases and claims entries; flushes; handles lost
+ * segments.
  */
 #include "flash_shard_columns.h"
 #include "flash_shard_inside.h"
@@ -9,12 +10,12 @@ const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT] = {
 
 /* ---- the sweep ---- */
 
-/* The fields that flash_log_live reads, loaded once for many entries. A check then needs no
+/* The fields that flash_log_live reads, loaded once for many entries, so that a check needs no
  * division. */
 struct live_range {
 	const struct flash_log *log;
 	uint64_t head, mark;
-	uint32_t slot; /* of the segment head */
+	uint32_t slot; /* the slot of segment `head` */
 };
 
 static struct live_range
@@ -36,7 +37,7 @@ is_dead(const void *arg, uint32_t location)
 }
 
 /* Makes one slice of the sweep's pass. Begins a pass if enough segments are dead. When the pass
- * ends, its segments have no entries. */
+ * ends, no entry leads to its segments. */
 static void
 sweep(struct flash_shard *s)
 {
@@ -64,9 +65,9 @@ written(const struct flash_log *log)
 	return log->head * flash_log_capacity(log) + log->at;
 }
 
-/* Returns the number of slices in this turn. A pass must end before an eighth of the spare segments
- * is written, and at least half a segment. So the number follows the bytes written: a busy core
- * makes few turns, and a fixed number a turn would be too few. */
+/* Returns how many slices this turn makes. A pass must end before half a segment is written for
+ * every four spare segments. So the number depends on the bytes written: a busy core makes few
+ * turns, so that a fixed number in each would be too few. */
 static uint32_t
 slices_due(struct flash_shard *s)
 {
@@ -103,7 +104,7 @@ open_segment_for(struct flash_shard *s, uint32_t bytes)
 {
 	if (!flash_log_wants_segment(&s->log, bytes) || !is_next_clean(s))
 		return;
-	/* Opening a segment drops the oldest one. Lookups that have begun see the step of `moves`,
+	/* Opening a segment drops the oldest one. Lookups under way see that `moves` has changed,
 	 * and begin again. */
 	if (!flash_log_open(&s->log))
 		return;
@@ -148,8 +149,8 @@ flash_shard_kill_all(struct flash_shard *s)
 	flash_shard_mark(s, mark);
 }
 
-/* Journals a flush that the shard has not seen yet (F). Under the lock. The comparison is safe
- * though a generation's number wraps: the store begins a flush only after the one before has
+/* Journals a flush that the shard has not seen yet (F). Under the lock. Comparing generations is
+ * safe although their numbers wrap: the store begins a flush only after the previous one has
  * reached every shard. */
 static void
 catch_up(struct flash_shard *s, uint32_t generation)
@@ -172,8 +173,8 @@ flash_shard_flushed(struct flash_shard *s, uint32_t generation)
 /* ---- erasures ---- */
 
 /* Erases all entries that match. In this order it journals a tombstone, marks the entries' pages as
- * spent, and removes the entries, then the fingerprints in columns. Those need no tombstone, as a
- * restart keeps the columns' rows. */
+ * spent, removes the entries, and removes the fingerprints in columns. Fingerprints need no
+ * tombstone, since a restart keeps the columns' rows. */
 static void
 entries_forget(struct flash_shard *s, uint64_t hash, bool journal)
 {
@@ -318,7 +319,7 @@ flash_look_end(struct flash_shard *s, struct flash_look *l, uint64_t hash)
 {
 	l->count = list_candidates(s, hash, l->at);
 	l->tries++;
-	/* Columns change under the lock only, so this lookup did not hold it. */
+	/* Columns change only under the lock, so the lookup was not made under it. */
 	if (l->count == FLASH_COLUMNS_TORN) {
 		l->count = 0;
 		return false;
@@ -383,8 +384,8 @@ flash_shard_make_place(struct flash_shard *s, const struct flash_record *record,
 	const uint32_t most = FLASH_HEAD_BYTES_MAX + record->value_len;
 	bool there = false;
 
-	/* The open segment may have a spent page at its end, where the first try leaves no room;
-	 * the second try opens the next segment. */
+	/* The open segment may end with a spent page, so that the first try finds no room. The
+	 * second try opens the next segment. */
 	for (uint32_t tries = 0; tries < 2 && !there; tries++) {
 		if (most <= flash_log_capacity(&s->log))
 			open_segment_for(s, most);
@@ -437,8 +438,8 @@ flash_shard_put_nothing(struct flash_shard *s)
 
 /* ---- ends of writes ---- */
 
-/* Handles a failed write (W): journals the segment's tombstones, flushes and drops again, and only
- * then stops counting the segment. */
+/* Handles a failed write (W): journals the segment's tombstones, flushes and drops again; only then
+ * does the segment cease to count. */
 static void
 lose(struct flash_shard *s, uint32_t buffer)
 {

@@ -1,21 +1,22 @@
 /*
- * flash_shard.h - one shard of the tier: its keys, none of them with a stale copy.
+ * flash_shard.h - one shard of the tier: finds, adds and removes copies of keys, and never serves a
+ * stale one.
  *
  * A key is in the store or in the tier, never in both. The letters of rules, such as (E), are those
  * of FLASH.md.
  *
- * Shape:  an index over a log, and perhaps columns, which have records that have left the log. An
- *         entry of the index leads to a page, and to the record of its key that begins on it. A
- *         fingerprint of a column leads to the pages of its bucket. A page from which an entry was
- *         erased gets no further entry: an entry that is seen twice, and erased in between, is
- *         therefore a different record.
+ * Shape:  an index over a log, and possibly columns, which have records that have left the log. An
+ *         entry of the index leads to a page, and with the key to a record that begins on it. A
+ *         fingerprint of a column leads to the pages of its bucket. Once an entry that leads to a
+ *         page is erased, no further entry leads there. So two equal entries, seen one after the
+ *         other, are the same record.
  * Units:  hash: the key's, with the index's seed. generation: the store's, which a flush
  *         increments. core: below FLASH_CORES_MAX.
  * Owner:  the caller: the memory of buckets and buffers, and the state that outlives a restart.
  * Thread: lookups and reads: any, without a lock. flash_log_write, _wrote: the tier's thread. All
  *         else: a core. Functions that need it are called under the key's lock in the store, which
  *         is always taken before the shard's lock.
- * Errors: results. Nothing that makes the tier forget is ever refused.
+ * Errors: results. A call that makes the tier forget is never refused.
  * Bounds: the lock is held for one insert, one erasure, or one slice of the sweep, and after a
  *         failed write for a walk over one segment. A turn has at most FLASH_SWEEP_SLICES slices.
  */
@@ -32,7 +33,7 @@
 #define FLASH_CORES_MAX    128u
 #define FLASH_LOOK_TRIES   8u
 #define FLASH_SWEEP_SLICE  64u /* buckets of one slice, under the lock */
-#define FLASH_SWEEP_SLICES 64u /* slices of a turn, at most */
+#define FLASH_SWEEP_SLICES 64u /* most slices of a turn */
 #define FLASH_BAD_MAX      8u  /* segments whose read errors are counted */
 
 #ifndef STORE_GAPS
@@ -64,9 +65,9 @@
 enum flash_counter { FLASH_COUNTERS(COUNTER_SYMBOL) FLASH_COUNTERS_COUNT };
 extern const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT];
 
-/* By core: the hash of the key that the core moves between store and tier, most recently. The
- * memory outlives a kill, as flash_kept does, since a process that is killed during the move may
- * leave the key in both. */
+/* For each core, the hash of the key that it last began to move between store and tier. The memory
+ * outlives a kill, as flash_kept does: a process that is killed during such a move may leave the
+ * key in both. */
 struct flash_intents {
 	_Atomic uint64_t hash[FLASH_CORES_MAX];
 };
@@ -90,23 +91,24 @@ struct flash_shard {
 	struct flash_index index;
 	struct flash_log log;
 	struct flash_intents *intents;
-	/* The number of flushes that the log has seen, as the store counts them. */
+	/* Number of flushes that the log has seen, as the store counts them. */
 	uint32_t generation;
-	/* The sweep. Segments up to `clean` have no entries; the pass in progress will make that
-	 * `pass`. */
+	/* The sweep. No entry leads to segments up to `clean`; when the present pass ends, to none
+	 * up to `pass`. */
 	uint64_t clean, pass;
-	uint32_t next;         /* next bucket of the pass; bucket_count: no pass is in progress */
-	bool died;             /* entries have died for another reason than their segment's age */
+	uint32_t next; /* next bucket of the pass; bucket_count: no pass is in progress */
+	/* Entries have died for another reason than the age of their segments. */
+	bool died;
 	uint64_t written;      /* bytes written to the log, up to the last turn */
-	_Atomic bool is_short; /* the tier's last reservation here found no room */
+	_Atomic bool is_short; /* the last reservation by the tier found no room */
 	struct flash_bad bad[FLASH_BAD_MAX];
 	uint32_t next_bad;
 	struct flash_column_config column;
 	struct flash_columns columns;
-	_Atomic uint64_t building; /* number of the column that is being made; 0: none */
+	_Atomic uint64_t building; /* number of the column being made; 0: none is */
 	_Atomic uint32_t is_column_due;
-	/* Mask of the columns that erasures must include: the visible ones, and the one being made
-	 * once its rows are put. */
+	/* Mask of the columns in which erasures must search: the visible ones, and the one being
+	 * made once its rows are put. */
 	uint32_t erasable;
 	struct counter counters[FLASH_COUNTERS_COUNT]; /* written under the lock */
 };
@@ -131,14 +133,12 @@ void flash_shard_init(struct flash_shard *s, const struct flash_shard_config *co
 #define FLASH_IN_COLUMN    (1ull << 63)
 #define FLASH_LOOK_MATCHES (FLASH_INDEX_MATCHES + FLASH_COLUMN_MATCHES)
 
-/* A candidate of a lookup, in the log or in a column.
- * In the log: sequence and location are those of its record.
- * In a column: sequence is the column's number and FLASH_IN_COLUMN. location is the page, times
- * two, and in the lowest bit whether there are two pages. bucket and slots are where the
- * fingerprint matched. */
+/* A candidate of a lookup. In the log: sequence and location are those of its record. In a column:
+ * sequence is FLASH_IN_COLUMN and the column's number; location is the page, times two, plus 1 if
+ * there are two pages; bucket and slots say where the fingerprint matched. */
 struct flash_candidate {
 	uint64_t sequence;
-	uint32_t location; /* FLASH_USED is set if the used bit was */
+	uint32_t location; /* FLASH_USED is set if the used bit was set */
 	uint32_t bucket;
 	uint8_t slots;
 };
@@ -167,9 +167,10 @@ struct flash_look {
 	struct flash_candidate at[FLASH_LOOK_MATCHES];
 };
 
-/* Begin and end a lookup; *look is zero at first. Between the two the caller looks the key up in
- * the store. An item found there is the answer, and flash_look_end is called all the same. True: if
- * the store and all candidates lack the key, that miss is final. False: begin again. */
+/* Begin and end a lookup; *look is zero at first. In between the caller looks the key up in the
+ * store. If the store has an item, that is the answer; flash_look_end is called all the same. True:
+ * if the store and all candidates lack the key, the miss is final. False: the lookup must be
+ * repeated. */
 void flash_look_begin(struct flash_shard *s, struct flash_look *look);
 bool flash_look_end(struct flash_shard *s, struct flash_look *look, uint64_t hash);
 
@@ -186,8 +187,8 @@ struct flash_shard_place {
 void flash_shard_fetch(const struct flash_shard *s, uint64_t hash, struct flash_shard_place *place);
 void flash_shard_fetch_more(const struct flash_shard *s, struct flash_shard_place *place);
 
-/* True if nothing matches, and nothing has moved since moves was read by flash_index_moves(). Then
- * a miss of the store that was seen in between is final. False: a full lookup must decide. */
+/* True if nothing matches, and nothing has moved since flash_index_moves() returned `moves`. Then a
+ * miss of the store in between is final. False: a full lookup must decide. */
 bool flash_shard_lacks(const struct flash_shard *s, uint32_t moves,
 		       const struct flash_shard_place *place);
 
@@ -199,8 +200,9 @@ bool flash_may_have(struct flash_shard *s, uint64_t hash);
 enum flash_verdict {
 	FLASH_FOUND,
 	FLASH_OTHER, /* the pages have the records of other keys only */
-	FLASH_AGAIN, /* the record's segment or column no longer counts: look the key up again */
-	FLASH_UNREADABLE, /* the request is a miss, after the key is erased (E) */
+	/* The record's segment or column no longer counts, so the key must be looked up again. */
+	FLASH_AGAIN,
+	FLASH_UNREADABLE, /* the request is a miss once the key is erased (E) */
 };
 
 struct flash_found {
@@ -217,29 +219,30 @@ enum flash_verdict flash_read_judge(struct flash_shard *s, const struct flash_ca
 
 /* ---- changes ---- */
 
-/* Erases all entries that match the key, and journals it for a later recovery (S, N, E). Under the
- * key's lock, while the store has no slot of the key. */
+/* Erases all entries that match the key, and journals that, for a later recovery (S, N, E). Under
+ * the key's lock, while the store has no slot of the key. */
 void flash_shard_erase(struct flash_shard *s, uint64_t hash);
 /* Does what flash_shard_erase does. The place was filled by flash_shard_fetch and
  * flash_shard_fetch_more, at any time before. */
 void flash_shard_erase_at(struct flash_shard *s, uint64_t hash, const struct flash_shard_place *p);
 
 /* Claims a candidate, under the key's lock and while the store has no slot of the key. True if it
- * is still the key's entry, and of this generation. Then the shard's lock is held: the caller
- * publishes or deletes the copy, and calls flash_shard_claimed (P, X). */
+ * is still the key's entry, and of this generation. Then this function returns with the shard's
+ * lock held: the caller publishes or deletes the copy, and calls flash_shard_claimed (P, X). */
 bool flash_shard_claim(struct flash_shard *s, uint32_t core, uint64_t hash, uint32_t generation,
 		       const struct flash_candidate *at);
 void flash_shard_claimed(struct flash_shard *s, uint64_t hash);
 
 /* Evict an item into the tier, in three steps. flash_shard_reserve makes room for its record,
  * without a lock of the store. flash_log_fill copies its value. flash_shard_put makes the entry,
- * under the key's lock, while the item is alive and before its slot is emptied. False: the item is
- * evicted as without a tier. flash_log_release ends the reservation in any case. */
+ * under the key's lock, while the item is alive and before its slot is emptied. If one of them is
+ * false, the item is evicted as if there were no tier. flash_log_release ends the reservation in
+ * any case. */
 bool flash_shard_reserve(struct flash_shard *s, const struct flash_record *record,
 			 struct flash_reserved *reserved);
 bool flash_shard_put(struct flash_shard *s, uint32_t core, uint64_t hash,
 		     const struct flash_reserved *reserved, uint8_t status, uint32_t expiry_s);
-/* Counts a record that gets no entry because its item has changed. */
+/* Counts a record that gets no entry, because its item has changed. */
 void flash_shard_put_nothing(struct flash_shard *s);
 
 /* Journals that a flush has begun this generation of the store (F). */

@@ -1,6 +1,6 @@
 /*
- * flash_shard_columns.c - the columns of a shard: how one is made from the log (C), and how the
- * oldest ends (G).
+ * flash_shard_columns.c - the columns of a shard: makes one from the log (C), and ends the oldest
+ * (G).
  */
 #include "flash_shard_columns.h"
 #include "flash_shard_inside.h"
@@ -54,8 +54,8 @@ flash_shard_columns_init(struct flash_shard *s, const struct flash_column_config
 	if (!c->is_kept)
 		memset(c->memory, 0, sizeof(struct flash_columns_kept));
 	flash_columns_attach(&s->columns, c->memory, c->buckets);
-	/* The salt is the head at which a cold start's log begins. No two starts begin at the same
-	 * head, so pages of an earlier start's columns are never taken for this one's. */
+	/* The salt is the head at which the log of a cold start begins. No two cold starts have the
+	 * same, so pages of an earlier one's columns are never taken for this one's. */
 	if (!c->is_kept)
 		s->columns.kept->salt = hash_word(s->log.head, s->log.c.id.device);
 	s->erasable = visible_of(s);
@@ -90,11 +90,11 @@ flash_shard_columns_look(const struct flash_shard *s, const struct filter_place 
 		uint32_t page,
 			pages = flash_columns_pages(&s->columns, m->column, m->bucket, &page);
 
-		/* Rows of a killed process may have any border bits. They must not lead to a page
-		 * beyond the column. */
+		/* The rows of a killed process may have any border bits, which must not lead to a
+		 * page beyond the column. */
 		if (page >= has)
 			page = has != 0 ? has - 1 : 0;
-		/* No bucket has pages behind the column's end. */
+		/* A bucket has no pages beyond the column's end. */
 		if (page + pages > has)
 			pages = 1;
 
@@ -126,8 +126,8 @@ flash_candidate_offset(const struct flash_shard *s, const struct flash_candidate
 				   (at->location & ~FLASH_USED) >> 1);
 }
 
-/* Marks an item as used in the columns. The lookup found it in the log; since then it may have
- * moved to a column, or the column that is being made may have it. */
+/* Marks an item as used in the columns. The lookup found it in the log; meanwhile it may have moved
+ * to a column, or the column being made may have it, too. */
 static void
 use_in_columns(struct flash_shard *s, uint64_t hash, const struct flash_candidate *at)
 {
@@ -151,8 +151,8 @@ flash_candidate_use(struct flash_shard *s, uint64_t hash, const struct flash_can
 
 	const struct flash_column_match m = match_of(s, at);
 
-	/* If the column has ended, this sets another item's bit, which is harmless: used bits are
-	 * hints. */
+	/* If the column has ended, this sets the bit of another item. That is harmless, since used
+	 * bits are hints. */
 	return flash_columns_use(&s->columns, &m);
 }
 
@@ -180,8 +180,8 @@ flash_column_is_due(const struct flash_shard *s)
 	return atomic_load_explicit(&s->is_column_due, memory_order_acquire) != 0;
 }
 
-/* Decides whether a column is due: the log has a column's items, or a column's bytes, and a few
- * segments more, for the buffers and for one segment that does not fit. */
+/* Decides whether a column is due: when the log has a column's items, or its bytes, and in addition
+ * a few segments for buffers and for one that does not fit. */
 void
 flash_shard_columns_turn(struct flash_shard *s)
 {
@@ -206,8 +206,8 @@ flash_column_begin(struct flash_shard *s)
 	const uint32_t bit = column_bit(s, number);
 
 	if ((visible_of(s) & bit) != 0) {
-		/* Reinserted items get entries in the index. A lookup that may have missed those
-		 * must begin again before the column is hidden. */
+		/* Reinserted items have new entries in the index. A lookup that may have missed
+		 * those must begin again before the column is hidden. */
 		flash_index_step(&s->index);
 		protocol_gap();
 		flash_columns_show(&s->columns, visible_of(s) & ~bit);
@@ -264,7 +264,7 @@ flash_column_check(struct flash_shard *s, uint64_t hash, uint64_t sequence, uint
 void
 flash_column_skip(struct flash_shard *s, uint64_t to)
 {
-	/* A restart reads the log from the next segment on. */
+	/* After this a restart reads the log from the next segment on. */
 	atomic_store_explicit(&s->log.kept->first, to + 1, memory_order_release);
 	protocol_gap();
 	flash_shard_mark(s, FLASH_POSITION(to + 1, 0));
@@ -299,7 +299,7 @@ bool
 flash_column_reinsert(struct flash_shard *s, uint64_t number, uint64_t hash,
 		      const struct flash_record *record, const uint8_t *value)
 {
-	/* The new entry's used bit is clear. The record remembers that a client has read the
+	/* The new entry's used bit is clear, so the record itself notes that a client has read the
 	 * item. */
 	const uint8_t status = record->status | ITEM_FETCHED >> ITEM_STATUS_SHIFT;
 	struct flash_reserved r;

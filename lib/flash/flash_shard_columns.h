@@ -4,9 +4,9 @@
  *
  * Shape:  a column is made in steps. It is begun, which ends the oldest column if all places are
  *         taken. Its data are written. The rows of its buckets are put; from then on erasures
- *         include it. Each of its items is checked against the index. It is shown, and the segments
- *         that it was made from are dead. A flush ends a column that is being made: `building`
- *         changes.
+ *         include it. Each of its items is checked against the index. It is shown; then the
+ *         segments from which it was made are dead. A flush ends a column that is being made, which
+ *         shows in `building`.
  * Units:  number: of a column, from 1 on. page: counts from the column's first page.
  * Thread: under the shard's lock; _offset and _sequence: any thread.
  * Bounds: each call handles one bucket or one item.
@@ -16,12 +16,12 @@
 
 #include "flash_shard.h"
 
-/* the column's number begins at this bit in the sequences of its pages */
+/* Bit at which the column's number begins in the sequences of its pages. */
 #define FLASH_COLUMN_NUMBER_SHIFT 24u
 /* Four records of this size fit into two pages. */
 #define FLASH_COLUMN_RECORD_MAX (FLASH_PAYLOAD_BYTES / FLASH_COLUMN_SLOTS - 4)
 
-#define FLASH_COLUMN_FILL 960u /* slots that a full column uses, per thousand */
+#define FLASH_COLUMN_FILL 960u /* slots that a full column uses, of 1,000 */
 
 uint64_t flash_column_sequence(const struct flash_shard *s, uint64_t number);
 uint64_t flash_column_offset(const struct flash_shard *s, uint64_t number, uint32_t page);
@@ -42,19 +42,20 @@ void flash_column_put(struct flash_shard *s, uint32_t bucket,
 		      const uint32_t fingerprints[FLASH_COLUMN_SLOTS], bool ends_page);
 void flash_column_is_put(struct flash_shard *s);
 /* Checks an item of the new column: erases it there if its copied record is no longer the index's
- * entry, and copies the entry's used bit. */
+ * entry. Otherwise copies the used bit of the entry. */
 void flash_column_check(struct flash_shard *s, uint64_t hash, uint64_t sequence, uint32_t location);
-/* Ends the column that is being made, if there is one. To be called when the log loses a segment:
- * the column may have items of it, which no lookup finds any more, so that an erasure would leave
- * them in the column. */
+/* Ends the column that is being made, if there is one. Must be called when the log loses a segment:
+ * the column may have items of that segment, which no lookup finds any more, so that an erasure
+ * would leave them in the column. */
 void flash_column_end(struct flash_shard *s);
 /* Shows the column. It has all live items of the log up to segment `to`; the records of these
  * segments are now dead. */
 void flash_column_show(struct flash_shard *s, uint32_t pages, uint64_t to);
-/* Makes the records up to segment `to` dead without a column: no live item is among them. */
+/* Makes the records up to segment `to` dead without making a column, since no live item is among
+ * them. */
 void flash_column_skip(struct flash_shard *s, uint64_t to);
 
-/* Puts an item of a visible column into the log again. False: the column no longer has its
+/* Adds an item of a visible column to the log again. False: the column no longer has its
  * fingerprint, or there is no room. */
 bool flash_column_reinsert(struct flash_shard *s, uint64_t number, uint64_t hash,
 			   const struct flash_record *record, const uint8_t *value);

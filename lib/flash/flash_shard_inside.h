@@ -10,8 +10,8 @@
 
 #define FLASH_JOURNAL_BYTES 16u
 
-/* Appends a TOMB, FLUSH or DROP to the log. If there is no room, the shard will be cold at the next
- * start (U). */
+/* Appends a TOMB, FLUSH or DROP to the log. If there is no room, notes that the next start must be
+ * cold (U). */
 void flash_shard_journal(struct flash_shard *s, enum flash_kind kind, uint64_t number);
 /* Removes all dead entries. */
 void flash_shard_sweep(struct flash_shard *s);

@@ -13,15 +13,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The file begins with a magic word, the same in all builds. Sizes in the head show whether another
- * build wrote it. */
+/* The file begins with a magic word that is the same in all builds. The sizes in the head differ if
+ * another build wrote the file. */
 #define PAGE_AT  4096u
 #define HEAD_AT  (PAGE_AT + MEMORY_PAGE_BYTES)
 #define PAGES_AT 65536u
-#define HEAD_MAX (1ull << 48) /* more than counting reaches */
+#define HEAD_MAX (1ull << 48) /* more than counting ever reaches */
 #define SUM_SEED 0x6574617473ull
 
-/* The head of the file. valid is a sum of the fields before it; zero: nothing is kept. */
+/* The head of the file. valid: a sum of the fields before it; 0: nothing is kept. */
 struct flash_state_head {
 	struct flash_state_id id;
 	uint32_t head_bytes, kept_bytes; /* sizes of this build */
@@ -130,8 +130,8 @@ open_memory(struct flash_state *s, struct error *err)
 
 	if (base == MAP_FAILED)
 		return error_set(err, "flash: no memory for its buffers");
-	/* Huge pages save lookups in columns from TLB misses. Populating them now shows whether the
-	 * memory exists. */
+	/* Huge pages save lookups in columns TLB misses. Populating them now shows whether there is
+	 * enough memory. */
 	madvise(base, s->bytes, MADV_HUGEPAGE);
 	madvise(base, s->bytes, MADV_POPULATE_WRITE);
 	s->base = base;
@@ -224,7 +224,7 @@ flash_state_beat(struct flash_state *s, const struct beat *beat)
 
 	if (s->page == NULL)
 		return;
-	/* The exchange fails if another flush was set meanwhile, which then stays. */
+	/* The exchange fails if another flush was set meanwhile; that one stays. */
 	if (due_s != 0 && due_s < beat->store_ns / NS_PER_S)
 		atomic_compare_exchange_strong_explicit(s->due, &due_s, 0, memory_order_relaxed,
 							memory_order_relaxed);

@@ -4,16 +4,17 @@
  *
  * Shape:  a start opens the state first; id and words describe what it found. From them and the
  *         superblock, flash_start_of chooses the start. Then come flash_start_kept, the recovery,
- *         and the superblock of this process. flash_state_begin is last: it makes the content this
- *         process's. If the process is killed before, the next start is cold.
- * Units:  bytes. Each build may have another layout of the file; the content of another build is
+ *         and the superblock of this process. Last is flash_state_begin, by which the content
+ *         becomes that of this process. If the process is killed before that, the next start is
+ *         cold.
+ * Units:  bytes. The layout of the file may differ between builds, so content of another build is
  *         not kept.
  * Owner:  the caller, from flash_state_open to flash_state_close. Without a path the memory is
  *         private, and nothing is kept.
  * Thread: main; flash_state_beat: the control thread. kept, intents and pages: as the shards use
  *         them.
- * Errors: struct error: another process uses the file, or the file is not trustworthy. If content
- *         is not kept, words has the reason in one line.
+ * Errors: struct error: another process uses the file, or the file is not trustworthy. If the
+ *         content is not kept, `words` has the reason in one line.
  * Bounds: FLASH_SHARDS_MAX shards.
  */
 #ifndef CLOCKOO_FLASH_STATE_H
@@ -33,7 +34,7 @@ struct flash_state_config {
 	uint32_t shards, segment_pages;
 	size_t rows_bytes; /* of all shards' columns together (flash_rows.h) */
 	uid_t other_uid;   /* memory_file.h */
-	uint32_t wait_ms;  /* limit of the wait for another process to end */
+	uint32_t wait_ms;  /* most milliseconds to wait for another process to end */
 	uint32_t keep_for_s;
 	uint32_t pid; /* this process's */
 };
@@ -41,9 +42,11 @@ struct flash_state_config {
 struct flash_state {
 	struct memory_file file;  /* fd -1: none */
 	struct memory_page *page; /* in the file; NULL: none */
-	struct flash_state_id id; /* of the previous process; incarnation 0: nothing is kept */
-	struct gap gap;           /* since that process served; valid if something is kept */
-	/* The flush to come that the process had, in s on the store's clock; 0: none. */
+	/* Identity of the previous process; incarnation 0: nothing is kept. */
+	struct flash_state_id id;
+	/* The gap since that process served; valid if something is kept. */
+	struct gap gap;
+	/* Second, on the store's clock, of a delayed flush that the process had; 0: none. */
 	uint64_t flush_due;
 	char words[MEMORY_PAGE_WORDS]; /* why nothing is kept; empty if something is */
 	/* Memory for the shards, in their order. */
@@ -62,17 +65,17 @@ struct flash_state {
 /* Returns the bytes of memory that the state takes. */
 size_t flash_state_bytes(uint32_t shards, uint32_t segment_pages, size_t rows_bytes);
 
-/* Locks, maps and populates the file, and checks its content. A start with kept content is counted
- * as an attempt until flash_state_begin, or until it ends without being killed. Without kept
- * content all is zero but the buffers' pages and the rows. */
+/* Locks, maps and populates the file, and checks its content. If content is kept, the start counts
+ * as an attempt until flash_state_begin, or until it ends other than by a kill. If not, everything
+ * is zero except the buffers' pages and the rows. */
 bool flash_state_open(struct flash_state *s, const struct flash_state_config *config,
 		      const struct gap_now *now, struct error *err);
 
 /* Discards the content that flash_state_open found. */
 void flash_state_forget(struct flash_state *s);
 
-/* Makes the content this process's, after its superblock was written. due_s: a flush to come, in s
- * on the store's clock; 0: none. */
+/* Makes the content this process's, after its superblock was written. due_s: second, on the store's
+ * clock, of a delayed flush; 0: none. */
 void flash_state_begin(struct flash_state *s, const struct flash_state_id *id,
 		       const struct gap_now *now, uint64_t due_s);
 

@@ -1,12 +1,12 @@
 /*
- * flash_stats.h - sums the tier's counters over cores and shards into rows of `stats` and of `stats
- * extstore`. A row that means the same as one of extstore has its name.
+ * flash_stats.h - makes rows of `stats` and of `stats extstore` from the tier's counters, summed
+ * over cores and shards. A row that means the same as a row of extstore has the same name.
  *
  * Shape:  counters count since the start or the last reset; a reset does not change present
  *         amounts. What extstore calls a page is a segment here.
  * Units:  as in the rows' names; amplification in thousandths.
  * Owner:  struct flash_tier owns it.
- * Thread: rows: any core, with relaxed accesses. reset: any core, one at a time.
+ * Thread: any core makes rows, with relaxed accesses; one core at a time resets.
  * Bounds: a row reads all cores, or all shards.
  */
 #ifndef CLOCKOO_FLASH_STATS_H

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The superblock has the form of a segment's page, with this sequence, and the copy as its
- * number. */
+/* The superblock has the form of a segment's page, with this sequence, and the number of the copy
+ * as the page's number. */
 #define SUPER_SEQUENCE 0x31726570757366ull /* "fsuper1" */
 #define COPIES         2u
-/* More than counting reaches; sequences of a cold start begin above. */
+/* More than counting ever reaches. The sequences of a cold start begin above it. */
 #define RANDOM_HEAD (1ull << 40)
 #define HEAD_MAX    (1ull << 48) /* more than counting from there reaches */
 
@@ -53,8 +53,8 @@ is_zero(const uint8_t *bytes, size_t len)
 	return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
 }
 
-/* True if a copy was torn by a loss of power, beside a complete copy: each of its sectors is as
- * before or after a write of a superblock. */
+/* True if a copy was torn by a loss of power while the other one is complete: each of its sectors
+ * is from before or after a write of a superblock. */
 static bool
 is_torn(const uint8_t *page, uint32_t copy, const struct flash_super *whole)
 {
@@ -124,7 +124,7 @@ super_is_sound(const struct flash_super *s)
 	return true;
 }
 
-/* Returns why nothing can be kept by any kind of start; NULL: there is no such reason. */
+/* Returns why no kind of start can keep anything; NULL: there is no reason. */
 static const char *
 fault_of(const struct flash_before *b, const struct flash_layout *layout)
 {
@@ -158,7 +158,7 @@ flash_start_of(const struct flash_before *b, const struct flash_layout *layout,
 		strcpy(words, fault);
 		return FLASH_COLD;
 	}
-	/* A CLEAN superblock is newer than what any killed process left. */
+	/* A CLEAN superblock is newer than anything that a killed process left. */
 	if (b->super->clean != 0) {
 		snprintf(words, FLASH_START_WORDS, "%s", b->gap_words);
 		return words[0] == '\0' ? FLASH_FROM_CLEAN : FLASH_COLD;

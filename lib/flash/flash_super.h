@@ -2,8 +2,8 @@
  * flash_super.h - the superblock, in the first pages of a device: which tier owns the device, and
  * where each shard's log ended at a graceful stop.
  *
- * Shape:  two copies of FLASH_SUPER_PAGES pages each. A write overwrites the older one; of the
- *         valid copies the one with the higher counter counts. CLEAN means that all of the tier's
+ * Shape:  two copies of one page each. A write overwrites the older one. Of two
+ *         valid copies the one with the higher counter is used. CLEAN means that all of the tier's
  *         records are on flash. A process that serves from it first writes DIRTY, and syncs.
  * Owner:  the caller.
  * Thread: pure functions of bytes.
@@ -26,7 +26,8 @@ struct flash_layout {
 	uint64_t device; /* random, drawn at the device's first start */
 	uint64_t seed;   /* of the keys' hash */
 	uint32_t shards, segments, segment_pages;
-	uint32_t buckets; /* of a shard's index: they decide which other keys an erasure removed */
+	/* Buckets of a shard's index, on which it depends what other keys an erasure removed. */
+	uint32_t buckets;
 	/* The columns, which the first half of the shards has. */
 	uint32_t columns, column_buckets, column_pages;
 	/* The second half of the shards, which has large items. */
@@ -39,7 +40,7 @@ struct flash_super {
 	uint32_t clean;
 	uint32_t reserved;
 	struct flash_layout layout;
-	/* Valid with CLEAN: the clocks at the end of the service, and the flush to come. */
+	/* Valid if CLEAN: the clocks at the end of the service, and a delayed flush. */
 	struct beat beat;
 	char boot_id[BOOT_ID_BYTES];
 	uint32_t flush_due_s; /* on the store's clock; 0: none */
@@ -54,9 +55,9 @@ struct flash_super {
 uint64_t flash_super_write(uint8_t *page, const struct flash_super *super);
 /* Reads the valid copy with the higher counter from two adjacent ones. */
 bool flash_super_read(const uint8_t *pages, struct flash_super *super);
-/* True if a tier may overwrite a device that begins with these bytes. They must be zeros, or copies
- * of a superblock of any version, of which one may be torn, with nothing after them. So data that
- * others wrote where a tier was before are found. */
+/* True if a tier may overwrite a device that begins with these bytes: zeros, or copies of a
+ * superblock of any version with only zeros after them, one of which may be torn. So data that
+ * others have written where a tier was before are recognised. */
 bool flash_super_may_take(const uint8_t *bytes, size_t len);
 
 /* ---- choice of the start ---- */
@@ -73,7 +74,7 @@ struct flash_state_id {
 	struct flash_layout layout;
 };
 
-/* The tier that served together with a store, in the store's last run. device 0: none. */
+/* The tier that served together with a store when the store last ran. device 0: none. */
 struct flash_served {
 	uint64_t device, incarnation;
 };
@@ -81,11 +82,12 @@ struct flash_served {
 /* The content that a start finds. */
 struct flash_before {
 	const struct flash_super *super; /* NULL: none */
-	/* Counts only if the process that left it also wrote the superblock last. */
+	/* Counts only if the process that left it also was the last to write the superblock. */
 	const struct flash_state_id *state;
 	const char *state_words; /* why there is no state */
-	const char *gap_words; /* why a CLEAN device is not kept (gap_judge_saved); empty: it is */
-	bool has_store;        /* the store begins with items */
+	/* Why a CLEAN device is not kept (gap_judge_saved); empty if it is. */
+	const char *gap_words;
+	bool has_store;            /* the store begins with items */
 	struct flash_served store; /* the tier that served together with those items */
 };
 
@@ -93,8 +95,7 @@ struct flash_before {
 enum flash_start flash_start_of(const struct flash_before *before,
 				const struct flash_layout *layout, char words[FLASH_START_WORDS]);
 
-/* Sets a shard's kept for this start. random: where its sequences begin if the device's are
- * unknown. */
+/* Sets a shard's kept for this start. random: the first sequence, if the device's are not known. */
 void flash_start_kept(enum flash_start start, const struct flash_super *super, uint32_t shard,
 		      uint64_t random, struct flash_kept *kept);
 

@@ -1,5 +1,5 @@
 /*
- * flash_threads.c - hands transfers from owners to helpers in rings, and their ends back in lists.
+ * flash_threads.c - passes transfers from owners to helpers in rings, and results back in lists.
  */
 #include "flash_threads.h"
 
@@ -88,22 +88,23 @@ queue_submit(struct flash_device *device, const struct flash_io *ios, uint32_t c
 	for (; n < count && (slot = pop(q, &q->unused)) != NO_SLOT; n++) {
 		ensure(flash_device_may_take(device, &ios[n]));
 		q->slots[slot].io = ios[n];
-		/* The position was last used by a transfer that has ended, so its taker has read
-		 * it. */
+		/* The transfer that last used this position has ended, so its helper has read the
+		 * position. */
 		atomic_store_explicit(&q->ring[(from + n) % FLASH_DEPTH_MAX], slot,
 				      memory_order_relaxed);
 	}
 	if (n == 0)
 		return 0;
-	/* Pairs with the loads in transfer_take and has_work, which then see slots and ring. */
+	/* Pairs with the loads in transfer_take and has_work, which then see the slots and the
+	 * ring. */
 	atomic_store(&q->submitted, from + n);
 	if (atomic_load(&q->threads->asleep) != 0)
 		wake(q->threads, n);
 	return n;
 }
 
-/* Returns the slot of a transfer that has ended. When all ends taken before are returned, it takes
- * all that helpers have pushed since. */
+/* Returns the slot of a transfer that has ended. When all results taken before are returned, it
+ * takes all that helpers have pushed since. */
 static uint32_t
 next_end(struct flash_queue *q)
 {
@@ -152,8 +153,8 @@ flash_queue_open(struct flash_queue *q, struct flash_threads *threads,
 static uint32_t
 transfer_take(struct flash_queue *q)
 {
-	/* Acquire: pairs with the exchange of the helper that took the previous transfer, so that
-	 * submitted is never read older than taken. */
+	/* Acquire: pairs with the exchange by the helper that took the previous transfer, so that
+	 * `submitted` is never read older than `taken`. */
 	uint32_t at = atomic_load_explicit(&q->taken, memory_order_acquire), slot;
 
 	do {
@@ -166,8 +167,8 @@ transfer_take(struct flash_queue *q)
 	return slot;
 }
 
-/* Pushes an end. The owner takes the list as a whole, so no slot can leave the list and return
- * while a helper reads its head. */
+/* Pushes a result. The owner takes the list as a whole, so no slot can leave the list and return to
+ * it while a helper reads its head. */
 static void
 push_end(struct flash_queue *q, uint32_t slot)
 {
@@ -175,7 +176,8 @@ push_end(struct flash_queue *q, uint32_t slot)
 
 	do {
 		q->slots[slot].next = head;
-		/* Release: pairs with the exchange in next_end; data and error are visible. */
+		/* Release: pairs with the exchange in next_end, so that data and error are
+		 * visible. */
 	} while (!atomic_compare_exchange_weak_explicit(&q->done, &head, slot, memory_order_release,
 							memory_order_relaxed));
 }
@@ -186,7 +188,7 @@ sync_file(int fd)
 	return fdatasync(fd) == 0 ? 0 : -errno;
 }
 
-/* Transfers the rest of a read or write by one call. Returns the bytes transferred, or a negative
+/* Makes one call for the rest of a read or write. Returns the bytes transferred, or a negative
  * errno. */
 static int64_t
 transfer_part(int fd, const struct flash_io *io, uint32_t done)

@@ -5,7 +5,7 @@
  * Shape:  a queue is the device of one owner. Its owner submits transfers to a ring, and polls for
  *         their ends. Helpers take the transfers from the ring one by one, make each with preadv,
  *         pwritev or fdatasync, and push it onto the queue's list of ends. One group of helpers
- *         serves an array of queues in turn, and sleeps while all of them are empty.
+ *         serves the queues of an array in turn, and sleeps while all are empty.
  * Owner:  the caller owns the file, the memory of both structs, the data, and the threads, which
  *         stay in flash_threads_help until flash_threads_end.
  * Thread: submit and poll of a queue: its owner. flash_threads_work, _help, _end: any.
@@ -20,7 +20,8 @@
  * - A transfer that was submitted is taken by one helper.
  * - Every end is polled, also if helpers push meanwhile.
  * - While a transfer waits in a ring, a helper is awake or is being woken.
- * - After flash_threads_end no helper begins a transfer; one that was not begun has no result.
+ * - After flash_threads_end no helper begins a transfer. A transfer that was not begun has no
+ *   result.
  */
 #ifndef CLOCKOO_FLASH_THREADS_H
 #define CLOCKOO_FLASH_THREADS_H
@@ -67,8 +68,8 @@ void flash_threads_init(struct flash_threads *threads, struct flash_queue *queue
 void flash_queue_open(struct flash_queue *queue, struct flash_threads *threads,
 		      const struct flash_file *file, uint32_t depth);
 
-/* Makes one transfer, of the first queue from *at on that has one. *at becomes the queue after
- * that. False: all queues are empty. */
+/* Makes one transfer of the first queue that has one, searching from *at on. *at becomes the queue
+ * after that. False: all queues are empty. */
 bool flash_threads_work(struct flash_threads *threads, uint32_t *at);
 /* Makes transfers, and sleeps while there are none, until flash_threads_end. at: the first queue to
  * serve. */

@@ -1,6 +1,6 @@
 /*
- * flash_tier.c - the store's hooks, as calls of shards; admission; and the thread that writes
- * segments to the device.
+ * flash_tier.c - implements the store's hooks by calls of shards; admission; the thread that writes
+ * segments.
  */
 #include "flash_copy.h"
 
@@ -47,8 +47,8 @@ is_admitted(const struct flash_tier *t, struct flash_tier_core *c, const struct 
 	return false;
 }
 
-/* Takes the record's bytes from the budget. Several cores do so at once, so tokens may go a little
- * below 0. */
+/* Takes the record's bytes from the budget. Several cores do that at once, so tokens may fall a
+ * little below 0. */
 static void
 spend(struct flash_tier *t, const struct flash_reserved *r, uint32_t value_len)
 {
@@ -111,7 +111,7 @@ copy_packed(struct flash_tier_core *c, struct flash_offer *o, const struct flash
 }
 
 /* Returns the record's stream. The longest possible head counts, so that status and flags do not
- * change the stream. */
+ * change the result. */
 static uint32_t
 stream_of(const struct flash_tier *t, const struct flash_record *r)
 {
@@ -120,7 +120,7 @@ stream_of(const struct flash_tier *t, const struct flash_record *r)
 }
 
 /* Decides about an item for whose record the device has no room. The item waits until the device
- * accepts a segment. If sets wait for its memory, and the device has accepted none for
+ * accepts a segment. But if sets wait for its memory and the device has accepted none for
  * FLASH_PATIENCE_NS, the item is refused. Relaxed: cores may disagree for a moment. */
 static uint64_t
 offer_no_room(struct flash_tier *t, struct flash_tier_core *c, struct flash_shard *s,
@@ -149,7 +149,8 @@ has_room(struct flash_tier *t, struct flash_shard *s)
 	atomic_store_explicit(&t->short_since_ns, 0, memory_order_relaxed);
 }
 
-/* Returns a free place for an offer, from 1 on. 0: none is free, or the core is slicing a value. */
+/* Returns a free place for an offer, from 1 on. 0: none is free, or the core is copying a value in
+ * slices. */
 static uint64_t
 offer_place(const struct flash_tier_core *c)
 {
@@ -222,9 +223,9 @@ evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 	struct flash_tier_core *c = &t->core[core];
 	struct flash_offer *o = offer_at(t, core, offer);
 
-	/* A record reserved before a flush lies before the flush's mark, and gets no entry. */
+	/* A record reserved before a flush is before the flush's mark, and gets no entry. */
 	(void)generation;
-	/* An item whose value was changed in place has another cas now. */
+	/* An item that was changed in place has another cas now. */
 	if (it != NULL && item_cas(it) != o->cas)
 		flash_shard_put_nothing(o->shard);
 	else if (it != NULL && flash_shard_put(o->shard, core, o->hash, &o->reserved,
@@ -247,8 +248,8 @@ absent(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation)
 		prefetched != NULL ? flash_prefetched_find(prefetched, hash) : NULL;
 
 	(void)generation;
-	/* The key itself is in one stream at most, but other keys that match are erased, and
-	 * journaled, in both. */
+	/* The key itself is in one stream at most. But other keys that match may be in both, and
+	 * are erased, which is journaled. */
 	for (uint32_t i = 0; i < t->c.streams; i++) {
 		struct flash_shard *s = flash_tier_shard(t, hash, i);
 
@@ -290,8 +291,8 @@ flash_tier_look_begin(struct flash_tier *t, struct flash_tier_look *l, uint64_t 
 	l->tries++;
 }
 
-/* Checking the streams one after the other is enough: a key moves between them only through the
- * store, and its leaving the first is a step of the first's `moves`. */
+/* The streams may be checked one after the other: a key moves between them only by way of the
+ * store, and when it leaves the first stream, that one's `moves` changes. */
 bool
 flash_tier_look_end(struct flash_tier *t, struct flash_tier_look *l, uint64_t hash)
 {
@@ -323,7 +324,7 @@ flash_tier_lacks(const struct flash_tier *t, const struct flash_tier_moves *move
 	return true;
 }
 
-/* Prefetches the first lines of all places, then the lines that these lead to. */
+/* Prefetches the first lines of all places, and then the lines to which these lead. */
 void
 flash_tier_fetch(const struct flash_tier *t, const uint64_t *hashes, uint32_t count,
 		 struct flash_tier_place *places)
@@ -475,7 +476,7 @@ flash_writer_work(struct flash_writer *w, uint64_t now_ns)
 		for (uint32_t n = 0; n < FLASH_OFFERS && flash_copies_work(&w->tier->core[i]); n++)
 			did = true;
 	note_oldest_write(w);
-	/* Either no transfer is in progress, or the device will keep it for ever. */
+	/* Either no transfer is in progress, or the device keeps one for ever. */
 	if (flash_health_off(&w->tier->health) != FLASH_ON)
 		return did;
 	if (w->is_refused && !io_submit_once(w, &w->refused))

@@ -1,6 +1,6 @@
 /*
- * flash_under.c - walks down from a block device in sysfs, and locks the files and devices that it
- * finds below.
+ * flash_under.c - follows a block device in sysfs down to the files and devices under it, and locks
+ * them.
  */
 #include "flash_under.h"
 
@@ -14,7 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Room for a path in sysfs: the folder's, and some names behind it. */
+/* Room for a path in sysfs: the folder and some names in it. */
 #define SYSFS_PATH_BYTES (FLASH_UNDER_PATH_BYTES + 320)
 
 struct walk {
@@ -52,9 +52,9 @@ folder_of(char folder[FLASH_UNDER_PATH_BYTES], const struct walk *w, unsigned de
 		 device_minor);
 }
 
-/* ---- loop devices over a file ---- */
+/* ---- loop devices of a file ---- */
 
-/* True if the loop device of this folder lies over the file. */
+/* True if the loop device of this folder uses the file. */
 static bool
 lies_over(const char *folder, const struct stat *st)
 {
@@ -65,7 +65,7 @@ lies_over(const char *folder, const struct stat *st)
 	       behind.st_dev == st->st_dev && behind.st_ino == st->st_ino;
 }
 
-/* Returns -EEXIST if a loop device lies over the file, other than the one with the name but. */
+/* Returns -EEXIST if a loop device other than `but` uses the file. */
 static int
 no_loop_over(const struct walk *w, const struct stat *st, const char *but)
 {
@@ -94,9 +94,9 @@ no_loop_over(const struct walk *w, const struct stat *st, const char *but)
 	return found;
 }
 
-/* ---- walk down ---- */
+/* ---- going down ---- */
 
-/* Locks the file or block device behind the loop device of this folder, as a user of it would. */
+/* Locks the file or block device of the loop device of this folder, as a user of it would. */
 static int
 lock_behind(const struct walk *w, const char *folder, const char *path, uint32_t depth)
 {
@@ -127,8 +127,8 @@ lock_behind(const struct walk *w, const char *folder, const char *path, uint32_t
 	return under_block(w, next, depth + 1);
 }
 
-/* Walks down to the devices that device-mapper or md has combined into this one. The kernel has
- * claimed those devices, but not what lies below them. */
+/* Goes down to the devices from which device-mapper or md has made this one. The kernel has claimed
+ * those devices, but not what is below them. */
 static int
 under_slaves(const struct walk *w, const char *folder, uint32_t depth)
 {
@@ -154,7 +154,7 @@ under_slaves(const struct walk *w, const char *folder, uint32_t depth)
 	return error;
 }
 
-/* Walks down from the block device of this folder in sysfs. */
+/* Goes down from the block device of this folder in sysfs. */
 static int
 under_block(const struct walk *w, const char *folder, uint32_t depth)
 {
@@ -166,7 +166,7 @@ under_block(const struct walk *w, const char *folder, uint32_t depth)
 	if (line_of(line, folder, "loop/backing_file"))
 		return lock_behind(w, folder, line, depth);
 	if (line_of(line, folder, "partition")) {
-		/* A partition's folder is within that of its disk. */
+		/* The folder of a partition is within the folder of its disk. */
 		if (!line_of(line, folder, "../dev") ||
 		    sscanf(line, "%u:%u", &device_major, &device_minor) != 2)
 			return 0;

@@ -1,6 +1,5 @@
 /*
- * flash_uring.c - makes transfers as entries of a ring; a slot has the part of its transfer that
- * remains.
+ * flash_uring.c - makes transfers by entries of a ring. A slot holds what remains of its transfer.
  */
 #include "flash_uring.h"
 
@@ -69,7 +68,7 @@ enter(struct flash_uring *u, uint32_t slot)
 	u->under_way++;
 }
 
-/* Submits entries. If the kernel temporarily refuses some, the next call submits them again. */
+/* Submits entries. If the kernel temporarily refuses some, the next call submits these again. */
 static void
 entries_submit(struct flash_uring *u)
 {
@@ -180,7 +179,7 @@ flash_uring_close(struct flash_uring *u)
 	struct __kernel_timespec limit = {.tv_sec = FLASH_CLOSE_S};
 	struct io_uring_cqe *cqe;
 
-	/* The kernel never took these entries, so they have no end to wait for. */
+	/* The kernel has never taken these entries, so they will not end. */
 	u->under_way -= io_uring_sq_ready(&u->ring);
 	while (u->under_way != 0 && io_uring_wait_cqe_timeout(&u->ring, &cqe, &limit) == 0) {
 		io_uring_cqe_seen(&u->ring, cqe);

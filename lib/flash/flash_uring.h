@@ -5,11 +5,12 @@
  * Shape:  all rings share a file (flash_file.h). A ring belongs to one core. Its memory and the
  *         file are registered with the kernel once.
  * Owner:  the caller owns the descriptor, and the memory, which stays until flash_uring_close.
- * Thread: one thread a ring.
+ * Thread: one thread for each ring.
  * Errors: a negative errno at open. If the process may not lock enough memory, the memory is not
  *         registered. The rest of a short transfer is transferred; -EAGAIN and -EINTR are tried
  *         FLASH_TRIES_MAX times. A file that ends too early: -EIO. If the kernel refuses a ring
- *         permanently, later transfers end with -EIO; those that it has not taken before hang.
+ *         permanently, later transfers end with -EIO, and those that it has not taken before never
+ *         end.
  * Bounds: depth entries of the ring. A submit is one system call. A poll makes one only for the
  *         rest of a transfer and for entries that the kernel temporarily refused.
  */
@@ -51,8 +52,8 @@ struct flash_uring {
 int flash_uring_open(struct flash_uring *u, const struct flash_file *file, uint32_t depth,
 		     void *memory, size_t memory_bytes);
 
-/* Waits for the transfers in progress, at most FLASH_CLOSE_S from one end to the next. Not for a
- * turn. False: the kernel still uses the memory, which stays mapped. */
+/* Waits for the transfers in progress, at most FLASH_CLOSE_S from one end to the next; so not for
+ * use in a turn. False: the kernel still uses the memory, which stays mapped. */
 bool flash_uring_close(struct flash_uring *u);
 
 /* Returns how the file is accessed, such as "io_uring, O_DIRECT, registered buffers". */

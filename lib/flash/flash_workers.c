@@ -1,5 +1,5 @@
 /*
- * flash_workers.c - a job passes from thread to thread by its state.
+ * flash_workers.c - passes jobs between threads, by the state of each job.
  */
 #include "flash_workers.h"
 
@@ -24,7 +24,8 @@ flash_workers_give(struct flash_workers *w, uint32_t job, const uint8_t *bytes, 
 
 	j->bytes = bytes;
 	atomic_store_explicit(&j->sequence, sequence, memory_order_relaxed);
-	/* Release: pairs with the acquire in job_take; its taker sees the bytes and the log. */
+	/* Release: pairs with the acquire in job_take, so the thread that takes it sees the bytes
+	 * and the log. */
 	atomic_store_explicit(&j->state, FLASH_JOB_READY, memory_order_release);
 }
 
@@ -38,8 +39,8 @@ job_take(struct flash_job *j, enum flash_job_state then)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-/* Returns the oldest ready job; NULL: none is ready. Before the caller takes it, another thread
- * may, and the slot may even have a later segment. */
+/* Returns the oldest ready job; NULL: none is. Another thread may take the job before the caller
+ * does, and the slot may even have a later segment by then. */
 static struct flash_job *
 oldest_ready(struct flash_workers *w)
 {
@@ -73,7 +74,8 @@ flash_workers_work(struct flash_workers *w)
 			   atomic_load_explicit(&j->sequence, memory_order_relaxed));
 	if (j->replay.step == FLASH_RECORD)
 		flash_replay_next(&j->replay, &w->of, j->changes, FLASH_JOB_CHANGES);
-	/* Release: pairs with the acquire in flash_workers_is_done; the recovery sees the list. */
+	/* Release: pairs with the acquire in flash_workers_is_done, so the recovery sees the
+	 * list. */
 	atomic_store_explicit(&j->state, FLASH_JOB_DONE, memory_order_release);
 	return true;
 }
@@ -92,7 +94,7 @@ flash_workers_take_back(struct flash_workers *w, uint32_t job)
 
 	if (job_take(j, FLASH_JOB_NONE))
 		return true;
-	/* Acquire: as above; no thread reads its bytes any more. */
+	/* Acquire, as above: no thread reads the job's bytes any more. */
 	if (atomic_load_explicit(&j->state, memory_order_acquire) == FLASH_JOB_TAKEN)
 		return false;
 	atomic_store_explicit(&j->state, FLASH_JOB_NONE, memory_order_relaxed);

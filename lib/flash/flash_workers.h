@@ -2,8 +2,8 @@
  * flash_workers.h - threads that read the records of segments while a recovery changes its shard.
  *
  * Shape:  a job is a segment whose bytes were read. Any thread checks its pages and lists its
- *         changes. The recovery applies the lists in the order of the segments. It is itself one of
- *         the threads; if there is no other, it does all jobs.
+ *         changes. The recovery applies the lists in the order of the segments. The recovery's own
+ *         thread does jobs, too; if there is no other, it does all.
  * Owner:  the caller owns the lists' memory and the threads. The threads leave flash_workers_help
  *         after flash_workers_end.
  * Thread: flash_workers_help, flash_workers_end: any. All others: the recovery's thread.

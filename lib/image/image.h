@@ -1,9 +1,9 @@
 /*
- * image.h - the layout of a store's memory, for the store's own files.
+ * image.h - the layout of a store's memory, for the files of this room.
  *
- * Shape:  header, the caller's page, the state, struct store, then tables, ghosts, and the pages,
- *         which are the last bytes. struct store begins with the fields that a successor keeps
- *         (STORE_KEPT_BYTES); its other fields are made anew.
+ * Shape:  in this order: header, the caller's page, the state, struct store, tables, ghosts, pages.
+ *         The pages are the last bytes. struct store begins with the fields that a successor keeps
+ *         (STORE_KEPT_BYTES); each process sets the other fields.
  *
  * Units:  bytes from the image's beginning.
  *
@@ -29,17 +29,19 @@ struct image_header {
 	uint64_t seed; /* seed of the hash; also in struct store */
 	uint32_t shift, page_shift, page_count;
 	uint32_t classes_crc; /* checksum of the sizes of classes */
-	uint32_t hashes_crc;  /* checksum of hashes of texts of all lengths that a key may have */
-	uint32_t crc;         /* checksum of the header, from layout on */
+	/* Checksum of the hashes of one text of each length that a key may have. */
+	uint32_t hashes_crc;
+	uint32_t crc; /* checksum of the header, from layout on */
 };
 
 enum image_state { IMAGE_DIRTY = 1, IMAGE_CLEAN };
 
-/* The state of the image, which a stop writes last. */
+/* How the previous process left the image. A stop writes it last. */
 struct image_left {
 	_Atomic uint32_t state; /* enum image_state */
 	uint32_t reserved;
-	uint64_t sum; /* checksum of what the successor of a CLEAN image trusts (image_sum_of) */
+	/* Checksum of what the next process trusts of a CLEAN image (image_piece_sum). */
+	uint64_t sum;
 };
 
 struct image_balance {
@@ -56,7 +58,7 @@ struct image_record {
 };
 static_assert(sizeof(struct image_record) <= IMAGE_RECORD_BYTES, "the record has its place");
 
-/* Offsets that follow from a geometry. */
+/* Offsets that the geometry determines. */
 struct image_parts {
 	size_t floors, record, reciprocals, page_table, states, ghosts, pages;
 };
@@ -81,9 +83,9 @@ image_left(void *image)
 	return (struct image_left *)(void *)((uint8_t *)image + IMAGE_STATE_AT);
 }
 
-/* A successor of a CLEAN image trusts what is summed here, in pieces: the tables, the states of
- * pages that have a class, and the index. A page's states are summed as far as its class reads
- * them. The page table is checked by ranges. */
+/* The sum of a CLEAN image covers, piece by piece, what the next process trusts: the tables, the
+ * states of pages that have a class, and the index. Of a page's states it covers those that its
+ * class reads. The page table is not in it, but its ranges are checked. */
 #define IMAGE_PIECE_BYTES (1u << 20)
 uint64_t image_pieces(const struct store *st);
 /* Returns a piece's contribution to the sum. */
@@ -93,15 +95,15 @@ void image_record_now(const struct store *st, struct image_record *out);
 /* Makes an empty store over the image, with this plan. */
 struct store *image_create(struct region *region, void *image, const struct store_config *cfg,
 			   const struct store_plan *plan);
-/* Returns the plan that an image was made with, except the parts that options choose. The header
+/* Returns the plan with which an image was made, except the parts that options choose. The header
  * must be sound. */
 struct store_plan image_plan(const void *image, const struct store_config *cfg);
 
 /* Raises the floor of an item's key to its cas, in a table of floors to be saved. */
 void store_floors_note(const struct store *st, uint64_t floors[FLOORS], const struct item *it);
 
-/* Makes struct store anew, except the fields that are kept, and what lies beside the image. Pages
- * and counters follow later. */
+/* Sets the fields of struct store that are not kept, and what lies beside the image. Pages and
+ * counters follow later. */
 struct store *image_bind(struct region *region, void *image, const struct store_config *cfg,
 			 const struct store_plan *plan);
 

@@ -1,8 +1,8 @@
 /*
- * open_pages.c - makes pages anew from the states of their objects.
+ * open_pages.c - rebuilds the pages' lists and counts from the states of their objects.
  *
- * A page's class and its states are trusted after checks of their ranges. An object that is OUT is
- * free, even if it was on a retire list, in a magazine or in a fill.
+ * A page's class and its states are trusted after checks of their ranges. An object whose state is
+ * OUT becomes free, even if it was on a retire list, in a magazine or in a fill.
  */
 #include "opening.h"
 #include "slab/slab_pages.h"
@@ -13,8 +13,8 @@ page_states(const struct slab *sl, uint32_t number)
 	return &sl->states[(size_t)number << sl->stride_shift];
 }
 
-/* Returns the number of the last live object plus 1; 0: none is live. States beyond the page's last
- * object become OUT, as far as hands read. */
+/* Returns the number of the last live object plus 1; 0: none is live. Makes the states beyond the
+ * page's last object OUT, as far as hands read. */
 static uint32_t
 live_end(const struct slab *sl, uint32_t number, const struct slab_class *c)
 {
@@ -78,8 +78,7 @@ not_after(_Atomic uint32_t *second, uint32_t now_s)
 }
 
 /* Resets a page except its class, its state and its times. Class and state are valid at every
- * instant: a start that is killed here leaves a page that the next start repairs in the same
- * way. */
+ * moment, so if this start is killed here, the next one repairs the page in the same way. */
 static void
 reset_page(struct page *p, uint32_t now_s)
 {
@@ -142,8 +141,7 @@ count_page(struct slab *sl, struct page *p)
 		atomic_store_explicit(&c->due_s, due_s, memory_order_relaxed);
 }
 
-/* Merges two lists of pages. The merge sort puts the page that the hand passed longest ago
- * first. */
+/* Merges two lists of pages, those that the hand passed longest ago first. */
 static struct list *
 merge(struct list *a, struct list *b)
 {

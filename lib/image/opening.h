@@ -1,8 +1,9 @@
 /*
- * opening.h - the state of a store that is being opened, and the shares of its phases.
+ * opening.h - the state of a store that is being opened. The work of each phase is divided into
+ * shares.
  *
- * Thread: the shares of a phase: any threads at once, since they write different pages and buckets,
- *         or atomic sums. All else: one thread.
+ * Thread: shares of one phase may run in several threads at once, since they write different pages
+ *         and buckets, or atomic sums. All else: one thread.
  */
 #ifndef CLOCKOO_OPENING_H
 #define CLOCKOO_OPENING_H
@@ -26,8 +27,8 @@ struct store_opening {
 	_Atomic uint64_t next, done;
 	_Atomic uint64_t sum;
 	_Atomic uint64_t items, item_bytes, lost;
-	struct image_record record; /* the first values of the cores' counters */
-	struct spin lock;           /* protects the record while shares add to it */
+	struct image_record record; /* initial values of the cores' counters */
+	struct spin lock;           /* held while a share adds to the record */
 	_Atomic uint32_t locked_count;
 	uint32_t locked[STORE_IMAGE_LOCKED_MAX]; /* buckets with their lock bit set */
 };
@@ -55,7 +56,7 @@ void repair_walk_share(struct store_opening *open, uint64_t share);
 /* Repairs the locked buckets, in one thread. Returns STORE_IMAGE_SOUND, or why the image is
  * refused. */
 enum store_image_fault repair_walk_end(struct store_opening *open);
-/* Counts the parts of values whose first chunks lie in these OPEN_PAGES_SHARE pages. */
+/* Counts the parts of those values whose first chunks are in these OPEN_PAGES_SHARE pages. */
 void repair_count_share(struct store_opening *open, uint64_t share);
 
 #endif

@@ -1,38 +1,38 @@
 /*
  * repair.c - repairs an image after a crash: what the index reaches is live, and nothing else.
  *
- * Only the kept fields and the page table are trusted, and an item only after checks of all that is
- * read of it. A bucket without lock bit is in a steady state: what fails a check there is damage. A
- * locked bucket was being written: what fails a check there is a step that the writer had not done
- * yet, or had already done. An item with two slots keeps the one in its primary bucket. See
- * RESTART.md 3 and 4.
+ * Only the kept fields and the page table are trusted. An item is trusted after checks of all that
+ * is read of it. In a bucket without lock bit nothing was being written, so what fails a check is
+ * damage. In a locked bucket it may be the half-done work of a writer. An item with two slots keeps
+ * the one in its primary bucket. See RESTART.md 3 and 4.
  *
- * Until the pages are made anew this only clears slots and pins, sets overflow bits, and raises
- * floors. Each of these is right by itself, so the repair may end at any point and run again.
+ * Until the pages are rebuilt the repair only clears slots and pins, sets overflow bits, and raises
+ * floors. Each of these is right by itself, so the repair may stop at any point and start again.
  */
 #include "opening.h"
 #include "store/floors.h"
 #include "store/item_access.h"
 #include "store/unlink.h"
 
-/* Up to LOST_FEW damaged items, or one in LOST_PART of all, count as chance. */
+/* Up to LOST_FEW damaged items, or 1/LOST_PART of all, may be chance; more make the image
+ * unusable. */
 #define LOST_FEW  16u
 #define LOST_PART 10000u
-/* The floor of a damaged item rises by this number, since its cas is not known. */
+/* The floor of a damaged item's key rises by this, since its cas is not known. */
 #define LOST_CAS 65536u
-/* Items that are prefetched, each with its state; a power of two. */
+/* Items prefetched ahead, each with its state; a power of two. */
 #define WALK_AHEAD 64u
-/* Bytes of an item that are prefetched: its head and most keys. */
+/* Bytes of an item that are prefetched: the head and, mostly, the key. */
 #define WALK_HEAD 48u
-/* Buckets that are prefetched before their items. */
+/* Buckets prefetched ahead of their items. */
 #define WALK_BUCKETS 8u
 
 enum verdict { ITEM_GOOD, ITEM_DEAD, ITEM_BAD };
 
-/* Chunks of a page. */
+/* Most chunks of a page. */
 #define CHUNKS_A_PAGE_MAX ((1u << SLAB_PAGE_SHIFT_MAX) / SLAB_OBJECT_MAX)
 
-/* Counts of one share. */
+/* Counts that one share adds up. */
 struct tallies {
 	uint64_t lost;
 	struct image_balance all, classes[SLAB_CLASSES_MAX];
@@ -41,19 +41,19 @@ struct tallies {
 /* ---- objects ---- */
 
 struct object {
-	uint32_t size;          /* 0: this is no object */
-	uint16_t class, shift;  /* position of its state in the word */
+	uint32_t size;          /* 0: ref names no object */
+	uint16_t class, shift;  /* shift: position of the object's state in the word */
 	_Atomic uint64_t *word; /* the word with its state */
 };
 
-/* The object that a slot names. */
+/* The object to which a slot refers. */
 struct found {
 	uint32_t bucket, ref;
 	uint16_t slot, tag;
 	struct object object;
 };
 
-/* Returns the object of a class's page that ref names, if it is one. */
+/* Returns the object that ref names, if that is one in a page of a class. */
 static inline struct object
 object_of(const struct store_opening *open, uint32_t ref)
 {
@@ -81,7 +81,7 @@ object_of(const struct store_opening *open, uint32_t ref)
 	return o;
 }
 
-/* Makes an object live. False: it was live already. */
+/* Makes an object live. False: it is live already. */
 static bool
 set_live(struct object o, enum object_state state)
 {
@@ -164,8 +164,8 @@ chunk_is_sound(const struct store_opening *open, const struct item *it, uint32_t
 	return atomic_load_explicit(&c->marker, memory_order_relaxed) == 0 && c->owner == ref;
 }
 
-/* Makes the item's chunks live. False, and nothing is changed: one of them is no chunk, or is live
- * already. */
+/* Makes the item's chunks live. False: one of them is no chunk or is live already; nothing is
+ * changed. */
 static bool
 take_chunks(const struct store_opening *open, const struct item *it, uint32_t ref,
 	    enum object_state state)
@@ -266,7 +266,7 @@ slots_with_refs(const struct bucket *b)
 }
 static_assert(BUCKET_SLOTS == 10, "the vectors above are of slots 0 to 3, 4 to 7 and 6 to 9");
 
-/* Returns a bit for each slot to check. Empties tombstones, and slots that were written only in
+/* Returns a bit for each slot to check. Empties tombstones and slots that were written only in
  * part. */
 static inline uint32_t
 slots_of(struct bucket *b)
@@ -385,8 +385,8 @@ repair_walk_share(struct store_opening *open, uint64_t share)
 	add_tallies(open, &w.t);
 }
 
-/* Repairs either the displaced slots of a locked bucket or the others. An item that is in neither
- * of its buckets, or is live already, is the other half of a move. */
+/* Repairs some slots of a locked bucket: those with a displaced item, or the others. An item that
+ * belongs in neither bucket, or is live already, is the other half of a move, and is removed. */
 static void
 repair_locked(struct store_opening *open, uint32_t number, uint16_t displaced, struct tallies *t)
 {
@@ -456,10 +456,10 @@ repair_clear_share(struct store_opening *open, uint64_t share)
 	}
 }
 
-/* ---- parts of values in chunks, also of an image that was left ---- */
+/* ---- counts of values in chunks, also for an image that was left cleanly ---- */
 
-/* True if the object is live. The content of a free object is not read, since another thread may be
- * listing its page's free objects. */
+/* True if the object is live. A free object is not read, since another thread may be listing its
+ * page's free objects. */
 static bool
 object_is_live(struct object o)
 {
@@ -467,8 +467,8 @@ object_is_live(struct object o)
 	       OBJECT_OUT;
 }
 
-/* Counts the value whose first chunk this object is. Its content is not trusted, since an image
- * that was left cleanly is opened without reading its items. */
+/* Counts the value whose first chunk this object is. Its content is not trusted, since a CLEAN
+ * image is opened without checking its items. */
 static void
 count_value(struct store_opening *open, uint32_t ref)
 {
@@ -512,7 +512,8 @@ count_values(struct store_opening *open, const struct page *p, uint32_t number)
 		count_value(open, refs[i]);
 }
 
-/* Only pages of the largest class are read, since each chunked value has a chunk there. */
+/* Counts values in the pages of the largest class only, since each chunked value has a chunk
+ * there. */
 void
 repair_count_share(struct store_opening *open, uint64_t share)
 {

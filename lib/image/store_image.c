@@ -9,7 +9,7 @@
 
 #include "base/crc32c.h"
 
-/* Sets the fields that the configuration decides. */
+/* Sets the fields that the configuration determines. */
 static void
 configure(struct store *st, const struct store_config *cfg, const struct store_plan *plan)
 {
@@ -75,7 +75,7 @@ image_invalidate(void *image)
 {
 	struct image_header *header = image;
 
-	/* Release: no later store comes before it. */
+	/* Release, and a fence: no later store comes before it. */
 	atomic_store_explicit(&header->magic, 0, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
 	memset((uint8_t *)image + sizeof header->magic, 0,
@@ -101,7 +101,7 @@ classes_crc(uint32_t page_count, uint32_t page_shift, uint32_t shift)
 	return crc32c(sizes, count * sizeof sizes[0], 0);
 }
 
-/* XXH3 hashes texts of different lengths in different ways, so a text of each length is hashed. */
+/* Hashes a text of each length, since XXH3 hashes texts of different lengths in different ways. */
 uint32_t
 store_hashes_crc(void)
 {
@@ -186,7 +186,7 @@ store_create(struct region *region, const struct store_config *cfg)
 
 /* ---- checks of an image ---- */
 
-/* True if this code can use these figures. They may come from any writer. */
+/* True if this code can work with these figures, which may be any. */
 static bool
 geometry_is_sound(const struct image_header *h)
 {
@@ -279,7 +279,7 @@ pieces_of(size_t bytes)
 	return (bytes + IMAGE_PIECE_BYTES - 1) / IMAGE_PIECE_BYTES;
 }
 
-/* Pages whose states make up one piece. */
+/* Pages whose states make one piece. */
 #define STATES_PAGES 64u
 
 struct piece_counts {
@@ -303,7 +303,7 @@ parts_of(const struct store *st)
 			      st->arena.shift);
 }
 
-/* Returns the checksum of piece number piece of the `end` bytes at start. */
+/* Returns the checksum of a piece, by its number, of the bytes from start to end. */
 static uint32_t
 piece_crc(const uint8_t *start, size_t end, uint64_t piece)
 {

@@ -1,5 +1,5 @@
 /*
- * store_leave.c - writes what the store's threads knew into the image, and makes it CLEAN.
+ * store_leave.c - writes into the image what the store's threads knew, and makes it CLEAN.
  */
 #include "image.h"
 #include "store/account.h"
@@ -48,7 +48,7 @@ image_record_now(const struct store *st, struct image_record *out)
 			class_sum(st, i, CLASS_BYTES_UNLINKED), account_flushed_of(st, i));
 }
 
-/* True if the index holds exactly the objects that the states say. */
+/* True if the states say live for exactly the objects that the index holds. */
 static bool
 is_settled(const struct store *st)
 {

@@ -14,8 +14,8 @@
 #include "store/retire_list.h"
 #include "store/unlink.h"
 
-/* Attempts to find a slot for one item, with a cuckoo path or a step of the index's growth between
- * them. */
+/* Most attempts to find a slot for an item. Between two of them a cuckoo path runs, or a step of
+ * the index's growth. */
 #define LOAD_PATHS_MAX 64u
 /* Entries of the retire list that one attempt may need. */
 #define LOAD_RETIRE_MAX 8u
@@ -28,7 +28,7 @@ store_load_prepare(struct store *st, const uint64_t floors[FLOORS], uint32_t flu
 	for (uint32_t i = 0; i < FLOORS; i++)
 		if (floors[i] <= FLOOR_END)
 			atomic_store_explicit(&st->floors[i], floors[i], memory_order_relaxed);
-	/* A flush before the first item must have its effect. */
+	/* A flush before the first loaded item must have its effect. */
 	st->linked_at_flush = UINT64_MAX;
 	st->marks.generation = store_generation(st);
 	atomic_store_explicit(&st->marks.used, true, memory_order_relaxed);
@@ -47,8 +47,8 @@ store_floors_raise(struct store *st, uint64_t cas)
 		floor_raise(st, (uint16_t)tag, cas);
 }
 
-/* Each resize multiplies the size of the index. It may take the turns that clear an index as large
- * as the memory. */
+/* Most resizes for the announced items; each multiplies the size of the index. A resize may take as
+ * many turns as clear an index as large as the memory. */
 #define EXPECT_RESIZES_MAX 8u
 #define EXPECT_TURNS_MAX   (1u << 22)
 
@@ -93,10 +93,10 @@ form_of(const struct store *st, const struct store_saved_item *saved)
 	return form_cut(form, saved->key.len, saved->value_len);
 }
 
-/* Pages that a value's first object and last chunk may take. */
+/* Pages that a value may take for its first object and its last chunk. */
 #define PAGES_BESIDE 2u
 
-/* True if there is enough free memory, so that item_new evicts nothing. */
+/* True if there is enough free memory for item_new to evict nothing. */
 static bool
 has_room(struct store_core *sc, const struct store_saved_item *saved, uint32_t form)
 {
@@ -114,15 +114,15 @@ has_room(struct store_core *sc, const struct store_saved_item *saved, uint32_t f
 	}
 	if (pool > keep || magazine_count(&sc->magazines[class]) != 0)
 		return true;
-	/* The class has free objects; this allocation also fills the magazine with small ones. */
+	/* The class has a free object after this allocation, which also refills the magazine of a
+	 * class of small objects. */
 	ref = slab_alloc(sl, sc->magazines, class, keep);
 	if (ref != 0)
 		slab_free(sl, sc->magazines, ref);
 	return magazine_count(&sc->magazines[class]) != 0;
 }
 
-/* Cache lines of a new item that are prefetched. The hardware prefetches the rest of a longer
- * one. */
+/* Cache lines of a new item to prefetch. The hardware prefetches the rest of a longer item. */
 #define LINES_AHEAD 16u
 
 static void
@@ -150,7 +150,7 @@ store_load_begin(struct store_core *sc, struct fill *f, const struct store_saved
 		return STORE_LOAD_NO_ROOM;
 	if (saved->flags != 0)
 		memcpy(f->item->body, &saved->flags, sizeof saved->flags);
-	/* An expiry of 0 is not written, since the item's first line is not in the cache yet. */
+	/* An expiry of 0 is not written, since that would wait for the item's first cache line. */
 	if (saved->expiry_s != 0)
 		item_set_expiry(f->item, saved->expiry_s);
 	prefetch_lines(f->item, item_first_bytes(form, saved->key.len, saved->value_len));
@@ -179,8 +179,7 @@ publish(struct store_core *sc, struct item *it, const struct place *place, struc
 
 enum load_step { LOAD_DONE, LOAD_CROWDED };
 
-/* Publishes an item under the lock, unless a client has written or removed its key: the client
- * wins. */
+/* Publishes an item, unless a client has written or removed its key. Under the lock. */
 static enum load_step
 load_once(struct store_core *sc, const struct key_lock *lock, struct item *it,
 	  const struct store_saved_item *saved, enum store_loaded *result)

@@ -1,5 +1,5 @@
 /*
- * store_open.c - opens an image: keeps what its header and its index say, and makes the rest anew.
+ * store_open.c - opens an image: keeps what its header and its index say, and rebuilds the rest.
  */
 #include "opening.h"
 #include "index/geometry.h"
@@ -17,8 +17,8 @@ bucket_count_is_sound(const struct store *st, uint32_t count)
 	return count >= INDEX_BUCKETS_MIN && count % 2 == 0 && bytes <= pages;
 }
 
-/* True if the index's geometry is sound. A process that ended inside geometry_end left both numbers
- * the same, and seq odd. */
+/* True if the index's geometry is sound. If the process ended inside geometry_end, both numbers are
+ * the same and seq is odd. */
 static bool
 index_geometry_is_sound(struct store *st)
 {
@@ -45,7 +45,7 @@ record_of(const struct store_opening *open)
 	return (const struct image_record *)(const void *)(open->image + open->parts.record);
 }
 
-/* True if the record belongs to this struct store. Then the sum covers everything else in it,
+/* True if the record fits this struct store. If so, the record's sum covers all other fields,
  * too. */
 static bool
 record_matches(const struct store_opening *open)
@@ -142,7 +142,7 @@ store_open(struct region *region, void *image, const struct store_config *cfg, u
 	atomic_store_explicit(&left->state, IMAGE_DIRTY, memory_order_seq_cst);
 	open->parts =
 		image_parts_of(cfg->memory_bytes, plan.page_count, plan.page_shift, plan.shift);
-	/* The previous process's stamp, which the stamps in items refer to. */
+	/* The previous process's stamp, to which the stamps in items refer. */
 	open->reference_stamp =
 		slab_reference_stamp(&image_store(image)->slab) & ITEM_REFERENCE_STAMP;
 	open->store = image_bind(region, image, cfg, &plan);
@@ -188,7 +188,7 @@ set_counter(struct counter *c, uint64_t value)
 	atomic_store_explicit(&c->value, value, memory_order_relaxed);
 }
 
-/* Counts the items in the index as linked by core 0, and the flushed ones as flushed afterwards. */
+/* Counts the items in the index as linked by core 0, and then the flushed ones as flushed. */
 static void
 count_kept(struct store_opening *open)
 {
@@ -218,14 +218,14 @@ count_kept(struct store_opening *open)
 			      memory_order_relaxed);
 }
 
-/* Continues a resize under way in the store's turns. */
+/* Lets the store's turns continue a resize that was under way. */
 static void
 resume_resize(struct store_opening *open)
 {
 	struct store *st = open->store;
 	struct resize *rs = &st->resize;
 
-	/* An index that does not fill whole pages was made for a test, and is never resized. */
+	/* An index that does not fill whole pages was made by a test, and is never resized. */
 	if (index_bucket_target(&st->ix) % rs->step != 0)
 		rs->step = 0;
 	rs->next_page = open->index_pages;
@@ -295,7 +295,7 @@ check_end(struct store_opening *open)
 	phase_begin(open, STORE_OPEN_PAGES, page_shares(open));
 }
 
-/* Ends the walk, which has dropped dead and damaged items. */
+/* Ends the phase WALK, which has dropped dead and damaged items. */
 static void
 walk_end(struct store_opening *open)
 {
@@ -361,7 +361,7 @@ store_open_store(struct store_opening *open)
 struct store *
 store_open_cold(struct store_opening *open, uint64_t seed)
 {
-	/* A copy, since the original lies in the region, which is taken anew. */
+	/* A copy, since the original is in the region, which is reused now. */
 	struct store_config cfg = open->cfg;
 	struct region region = open->region;
 	void *image = open->image;

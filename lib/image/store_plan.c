@@ -1,18 +1,18 @@
 /*
- * store_plan.c - plans how the memory is divided, and how much is needed.
+ * store_plan.c - plans how the memory is divided, and computes how much is needed.
  */
 #include "image.h"
 #include "slab/eviction.h"
 #include "store/load_marks.h"
 
-/* Pages become larger, up to hugepages, as long as there are this many. */
+/* The page size grows, up to a hugepage, while the memory has at least this many pages. */
 #define PAGES_WANTED 256u
 /* Bytes for the alignment of all parts of the region. */
 #define SLACK_BYTES 1024u
 
 static_assert(STORE_MEMORY_MAX <= ARENA_BYTES_MAX, "its pages can be named");
 
-/* Returns the limit by which pages and ghosts are sized. It may be raised later. */
+/* Returns the limit for which pages and ghosts are sized; it may be raised later. */
 static size_t
 limit_of(const struct store_config *cfg)
 {
@@ -31,8 +31,8 @@ store_value_most(const struct store_config *cfg)
 	return cfg->value_max < max ? cfg->value_max : (uint32_t)max;
 }
 
-/* Returns the pages for the chunks and the first object of a value of the largest size, or of the
- * default size if that is less. Larger values wait for memory. */
+/* Returns how many pages the chunks and the first object of one value take: a value of the largest
+ * size, or of the default size if that is smaller. Larger values wait for memory. */
 static uint32_t
 reserve_of(const struct store_config *cfg, const struct store_plan *plan)
 {
@@ -54,7 +54,7 @@ store_policy(const struct store_config *cfg)
 }
 
 /* Returns how many groups of ghosts fit into the memory that whole pages leave over, but at least
- * half of the ghosts' share. */
+ * those of half of the ghosts' share. */
 static uint32_t
 ghost_groups(const struct store_config *cfg, size_t left_over)
 {
@@ -68,7 +68,7 @@ ghost_groups(const struct store_config *cfg, size_t left_over)
 size_t
 image_fixed_bytes(void)
 {
-	/* Tables begin at cache lines. */
+	/* Each table begins at a cache line. */
 	return IMAGE_STORE_AT + IMAGE_STORE_BYTES + FLOORS * sizeof(uint64_t) + IMAGE_RECORD_BYTES +
 	       4 * CACHE_LINE_BYTES;
 }
@@ -114,7 +114,7 @@ store_plan_of(const struct store_config *cfg)
 
 	const size_t page_bytes =
 		slab_bytes_per_page(plan.page_shift, plan.shift) + (1ull << plan.page_shift);
-	/* Pages end where the memory does, and begin at multiples of their size. */
+	/* The pages end where the memory ends, and begin at multiples of their size. */
 	const size_t whole = cfg->memory_bytes >> plan.page_shift << plan.page_shift;
 	const size_t ghosts = limit_of(cfg) / GHOST_PART;
 

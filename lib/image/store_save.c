@@ -1,5 +1,6 @@
 /*
- * store_save.c - reads the live items of a store that no thread changes any longer, page by page.
+ * store_save.c - reads the live items of a store, page by page. No thread may change the store any
+ * longer.
  */
 #include "image.h"
 #include "store_saved.h"
@@ -38,7 +39,7 @@ list_word(const struct store *st, struct store_scan *scan)
 	}
 }
 
-/* Advances to the next word of states. False: this pass has no more. */
+/* Advances to the next word of states. False: the pass has no more. */
 static bool
 next_word(const struct store *st, struct store_scan *scan)
 {
@@ -120,6 +121,6 @@ store_flush_due_s(const struct store *st)
 {
 	const uint64_t due = atomic_load_explicit(&st->due_flush, memory_order_relaxed);
 
-	/* A due flush is void in another generation. */
+	/* A due flush is void if it was requested in another generation. */
 	return due != 0 && due >> 32 == store_generation(st) ? (uint32_t)due : 0;
 }

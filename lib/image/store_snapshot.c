@@ -1,15 +1,15 @@
 /*
  * store_snapshot.c - reads the live items of a store while other cores change it.
  *
- * A walk shows each key that stays cached once, with the version that a lookup finds (walk.c). So a
- * version in the snapshot was its key's version at the moment of the step.
+ * A walk shows each key that stays cached once, with the version that a lookup finds (walk.c). So
+ * each version in the snapshot was current at the moment of the step that showed it.
  *
- * The floors must cover every number that a key had until the end, including those of versions that
- * are not in the snapshot:
+ * The floors must be at least every cas that a key had until the end of the snapshot, also of
+ * versions that are not in it. There are two cases:
  * - The removal of a key raises its floor before it clears the slot. If the walk did not find the
- *   key, it read the slot after that, so the floors read at the end cover its number.
- * - A key that was written again after the walk had passed it has a number that exceeds the noted
- *   one by at most the number of versions linked meanwhile. The floors are raised by that count.
+ *   key, it read the slot after that, so the floors, which are read at the end, cover its cas.
+ * - A key that was written again after the walk had passed it has a cas that exceeds the noted one
+ *   by at most the number of versions linked meanwhile. The floors are raised by that count.
  */
 #include "image.h"
 #include "store_saved.h"
@@ -34,7 +34,7 @@ store_snapshot_next(struct store_core *sc, struct store_snapshot *snap)
 
 	if (store_walk(sc, &snap->cursor, STORE_ALL_CLASSES, &it, 1) == 0)
 		it = NULL;
-	/* A walk that has no place may miss an item that moves past it. */
+	/* A walk without a place may miss an item that moves past it. */
 	snap->lost_place |= !snap->cursor.done && snap->cursor.owner == 0;
 	if (it != NULL)
 		store_floors_note(sc->store, snap->floors, it);
@@ -52,7 +52,7 @@ store_snapshot_read(const struct store_core *sc, const struct item *it,
 		.flags = item_flags(it),
 		.expiry_s = item_expiry_s(it),
 	};
-	/* The marks are read after the number, so that a new number is saved with its marks
+	/* The status bits are read after the cas, so that a new cas is never saved with old bits
 	 * (item_mark_stale). */
 	saved->bits = store_saved_bits_of(sc->store, it);
 }
@@ -81,7 +81,7 @@ store_snapshot_end(struct store_core *sc, struct store_snapshot *snap, uint64_t 
 	linked = store_sum(st, STORE_ITEMS_LINKED) - snap->linked;
 	for (uint32_t i = 0; i < FLOORS; i++)
 		floors[i] = raised(floors[i], linked + STORE_SNAPSHOT_AHEAD);
-	/* Under the flush lock a flush is either still due or has begun its generation. */
+	/* Under the flush lock a flush is either still pending or has begun its generation. */
 	spin_lock(&st->flush_lock);
 	*flush_due_s = store_flush_due_s(st);
 	flushed = store_flushes(sc) != snap->flushes;

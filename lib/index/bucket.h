@@ -1,7 +1,7 @@
 /*
  * bucket.h - one cache line of the index: ten tags, a version and lock word, ten references.
  *
- * index.h says which keys belong to a bucket; INVARIANTS.md what holds for the two of a key.
+ * index.h says which keys belong to a bucket, INVARIANTS.md what holds for a key's two buckets.
  *
  * Shape:  a slot with reference 0 is empty; one with a reference and tag 0 is a tombstone.
  *
@@ -24,18 +24,17 @@
 #define BUCKET_SLOTS 10u
 #define BUCKET_ALL   ((1u << BUCKET_SLOTS) - 1)
 
-/* A tag is 15 bits of the hash; this bit is set where the item is displaced. A lookup compares all
- * 16 at once. */
+/* A tag is 15 bits of the hash and this bit, set if the item is displaced. */
 #define TAG_DISPLACED 0x8000u
 
 /*
  * The version word, from bit 0 on:
  *   1 bit    lock: a writer holds the bucket
- *   7 bits   overflow: items with tags of this kind were displaced from here
- *   7 bits   fresh: the same since the last renewal (relocate.c)
- *  17 bits   version counter: moves out of here
- * A lookup takes a multiple of 2^17 moves for none. At 100 ns a move it would have to stop for that
- * multiple of 13 ms between two loads, while all moves are out of one bucket.
+ *   7 bits   overflow: an item with a tag of this kind was displaced from here
+ *   7 bits   fresh: as overflow, but only of items displaced since the last renewal (relocate.c)
+ *  17 bits   version counter: counts moves out of this bucket
+ * The counter wraps after 2^17 moves, so a lookup could take that many for none. It would have to
+ * pause between two loads for 13 ms (100 ns a move), in which all moves are out of one bucket.
  */
 #define VERSION_LOCK   1u
 #define OVERFLOW_SHIFT 1u
@@ -53,7 +52,7 @@ struct bucket {
 static_assert(sizeof(struct bucket) == CACHE_LINE_BYTES, "a bucket is one cache line");
 static_assert(offsetof(struct bucket, version) == 20, "tags of 16 and 4 bytes, then the version");
 
-/* Bit i is set if slot i has this tag: bucket_match without vectors. */
+/* Returns a bit for each slot that has this tag: bucket_match without vectors. */
 static inline uint32_t
 bucket_match_scalar(const struct bucket *b, uint16_t tag)
 {
@@ -65,16 +64,16 @@ bucket_match_scalar(const struct bucket *b, uint16_t tag)
 	return hits;
 }
 
-/* ThreadSanitizer follows atomic loads, not vectors. */
+/* ThreadSanitizer checks atomic loads, but not vector loads. */
 #ifdef __SANITIZE_THREAD__
 #define MATCH_IN_VECTORS false
 #else
 #define MATCH_IN_VECTORS true
 #endif
 
-/* Returns bit i set if tag i matches, for all ten tags at once. The second load covers tags 8 and 9
- * and the bytes behind them; the mask drops the latter. A vector load of a line that a writer is
- * changing may see old and new tags together; the version counter reveals that. */
+/* Returns a bit for each slot that has this tag; compares all ten at once. The second load covers
+ * tags 8 and 9 and some bytes after them, which the mask drops. A vector load of a line that a
+ * writer is changing may see old and new tags together; the version counter shows that. */
 static inline uint32_t
 bucket_match(const struct bucket *b, uint16_t tag)
 {
@@ -89,8 +88,8 @@ bucket_match(const struct bucket *b, uint16_t tag)
 	return vec16_signs(vec16_pack_16(low, high)) & BUCKET_ALL;
 }
 
-/* Bit i is set if the item in slot i is displaced. Packed to bytes a tag keeps its sign, which is
- * TAG_DISPLACED. */
+/* Returns a bit for each slot whose item is displaced: TAG_DISPLACED is a tag's sign, which packing
+ * keeps. */
 static inline uint32_t
 bucket_displaced(const struct bucket *b)
 {
@@ -110,7 +109,7 @@ bucket_displaced(const struct bucket *b)
 static inline uint32_t
 bucket_ref(const struct bucket *b, uint32_t slot)
 {
-	/* Acquire: pairs with the release in bucket_put; the item is seen with its reference. */
+	/* Acquire: pairs with the release in bucket_put, so the item is complete. */
 	return atomic_load_explicit(&b->ref[slot], memory_order_acquire);
 }
 
@@ -120,7 +119,7 @@ bucket_tag(const struct bucket *b, uint32_t slot)
 	return atomic_load_explicit(&b->tag[slot], memory_order_relaxed);
 }
 
-/* The slot with this tag and this reference, or BUCKET_SLOTS. */
+/* Returns the slot with this tag and this reference, or BUCKET_SLOTS. */
 static inline uint32_t
 bucket_slot_of(const struct bucket *b, uint16_t tag, uint32_t ref)
 {
@@ -133,11 +132,11 @@ bucket_slot_of(const struct bucket *b, uint16_t tag, uint32_t ref)
 	return BUCKET_SLOTS;
 }
 
-/* The version word without the lock bit, as a lookup begins. Moves and overflow bits change it. */
+/* Returns the version word without its lock bit, for a lookup, which compares it at its end. */
 static inline uint32_t
 version_open(const struct bucket *b)
 {
-	/* Acquire: pairs with the release in bucket_moved; the scan comes after. */
+	/* Acquire: pairs with the release in bucket_moved. The tags are read after this. */
 	return atomic_load_explicit(&b->version, memory_order_acquire) & ~VERSION_LOCK;
 }
 
@@ -147,21 +146,21 @@ version_same(const struct bucket *b, uint32_t version)
 	return (atomic_load_explicit(&b->version, memory_order_relaxed) & ~VERSION_LOCK) == version;
 }
 
-/* Number of the overflow bit that stands for a tag: a product instead of a division. */
+/* Returns the number of a tag's overflow bit, by a product instead of a division. */
 static inline uint32_t
 overflow_kind(uint16_t tag)
 {
 	return (tag & ~TAG_DISPLACED) * OVERFLOW_BITS >> 15;
 }
 
-/* The overflow bit and the fresh bit of a tag. */
+/* Returns the overflow bit and the fresh bit of a tag. */
 static inline uint32_t
 overflow_bits(uint16_t tag)
 {
 	return (1u << OVERFLOW_SHIFT | 1u << FRESH_SHIFT) << overflow_kind(tag);
 }
 
-/* True if, by its primary bucket's version, an item with this tag may be in the alternate one. */
+/* True if an item with this tag may be in its alternate bucket. version: its primary bucket's. */
 static inline bool
 version_overflows(uint32_t version, uint16_t tag)
 {
@@ -178,7 +177,7 @@ bucket_try_lock(struct bucket *b)
 	uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
 
 	/* Acquire: pairs with the release in bucket_unlock. Sequentially consistent, so that the
-	 * flush generation is read after the bit is visible (sweep.c). */
+	 * flush generation is read after the lock bit is visible (sweep.c). */
 	return (v & VERSION_LOCK) == 0 &&
 	       atomic_compare_exchange_strong_explicit(&b->version, &v, v | VERSION_LOCK,
 						       memory_order_seq_cst, memory_order_relaxed);
@@ -200,7 +199,7 @@ bucket_unlock(struct bucket *b)
 	atomic_store_explicit(&b->version, v & ~VERSION_LOCK, memory_order_release);
 }
 
-/* In the order of their addresses; a bucket that comes twice is locked once. */
+/* Locks both in the order of their addresses; a bucket named twice is locked once. */
 void bucket_lock_both(struct bucket *a, struct bucket *b);
 void bucket_unlock_both(struct bucket *a, struct bucket *b);
 
@@ -211,10 +210,10 @@ bucket_locked(const struct bucket *b)
 	return (atomic_load_explicit(&b->version, memory_order_seq_cst) & VERSION_LOCK) != 0;
 }
 
-/* An empty slot, or BUCKET_SLOTS. */
+/* Returns an empty slot, or BUCKET_SLOTS. */
 uint32_t bucket_empty_slot(const struct bucket *b);
 
-/* Returns all overflow and fresh bits, under the lock, for a migration to copy. */
+/* Returns all overflow and fresh bits, for a migration to copy. Called under the lock. */
 static inline uint32_t
 bucket_overflows(const struct bucket *b)
 {
@@ -232,17 +231,17 @@ bucket_set_overflows(struct bucket *b, uint32_t overflows)
 			      memory_order_release);
 }
 
-/* Fills a slot, or replaces its item, under the lock. */
+/* Fills a slot, or replaces its item. Called under the lock. */
 static inline void
 bucket_put(struct bucket *b, uint32_t slot, uint32_t ref, uint16_t tag)
 {
-	/* Release: pairs with the acquire in bucket_ref; the item is complete. The reference
-	 * comes first, so a lookup that sees the tag finds no other than the new item. */
+	/* Release: pairs with the acquire in bucket_ref, so the item is complete. The reference is
+	 * stored before the tag, so a lookup that sees the tag finds the new item and no other. */
 	atomic_store_explicit(&b->ref[slot], ref, memory_order_release);
 	atomic_store_explicit(&b->tag[slot], tag, memory_order_release);
 }
 
-/* Under the lock: empty a slot. */
+/* Empties a slot. Called under the lock. */
 static inline void
 bucket_clear(struct bucket *b, uint32_t slot)
 {
@@ -251,28 +250,29 @@ bucket_clear(struct bucket *b, uint32_t slot)
 	atomic_store_explicit(&b->ref[slot], 0, memory_order_release);
 }
 
-/* Under the lock: hide a slot from lookups without emptying it. */
+/* Hides a slot from lookups without emptying it. Called under the lock. */
 static inline void
 bucket_make_tombstone(struct bucket *b, uint32_t slot)
 {
-	/* Relaxed: a lookup that sees it misses a removed key, and earlier moves do not matter. */
+	/* Relaxed: a lookup that sees tag 0 misses a removed key; earlier moves do not matter. */
 	atomic_store_explicit(&b->tag[slot], 0, memory_order_relaxed);
 }
 
-/* Under the lock: step the version counter, after the new slot of a move is filled and before the
- * old one is cleared. */
+/* Increments the version counter, after the new slot of a move is filled and before the old one is
+ * cleared. Called under the lock. */
 static inline void
 bucket_moved(struct bucket *b)
 {
 	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
 
-	/* Release: pairs with the acquire in version_open; a lookup that begins with the new
+	/* Release: pairs with the acquire in version_open, so a lookup that begins with the new
 	 * version sees the new slot. */
 	atomic_store_explicit(&b->version, v + VERSION_STEP, memory_order_release);
 }
 
-/* Under the lock: set a tag's overflow bit, before its item is put into the alternate bucket. A
- * lookup that misses the item here then sees the bit, or the version that the move steps. */
+/* Sets a tag's overflow bit, before its item is put into the alternate bucket. A lookup that
+ * misses the item here then sees the bit, or the version that the move increments. Called under
+ * the lock. */
 static inline void
 bucket_overflow(struct bucket *primary, uint16_t tag)
 {
@@ -284,7 +284,7 @@ bucket_overflow(struct bucket *primary, uint16_t tag)
 				      memory_order_release);
 }
 
-/* Under the lock: the fresh bits become the overflow bits, and are cleared. */
+/* Makes the fresh bits the overflow bits, and clears them. Called under the lock. */
 static inline void
 bucket_age_overflow(struct bucket *primary)
 {

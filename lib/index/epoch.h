@@ -1,18 +1,18 @@
 /*
- * epoch.h - grace periods: when retired memory, which readers may still look at, is reused.
+ * epoch.h - grace periods: retired memory may still have readers; says when it may be reused.
  *
  * Quiescent-state reclamation (McKenney and Slingwine, Read-copy update, 1998; Hart et al., IPDPS
  * 2006): a core reports once a turn that it holds no reference. Memory taken out of the index in
  * epoch e is free once every core has reported epoch e + EPOCH_GRACE.
  *
- * Why two: the core that unlinks an item then reads the epoch, e, without a fence between the two.
- * So another core may report e + 1 and not see the item unlinked. But the step to e + 2 needs the
- * first core's own report of e + 1, a release that comes after the unlinking. So a core that
- * reports e + 2 sees the item unlinked.
+ * Why EPOCH_GRACE is 2: a core unlinks an item and then reads the epoch, e, without a fence in
+ * between. So another core may report e + 1 and still find the item. But the epoch becomes e + 2
+ * only after the first core has reported e + 1, by a release that comes after the unlinking. So a
+ * core that reports e + 2 no longer finds the item.
  *
- * Shape:  one shared epoch number, and a cache line a core with the last epoch it reported.
+ * Shape:  one shared epoch number, and for each core a cache line with the last epoch it reported.
  *
- * Thread: epoch_quiescent, _offline and _online: the core named. The rest: any core.
+ * Thread: epoch_quiescent, _offline and _online: the core named. All others: any core.
  *
  * Bounds: STORE_CORES_MAX cores; epochs are compared within 2^31.
  */
@@ -41,13 +41,13 @@ struct epoch {
 size_t epoch_bytes(uint32_t cores);
 void epoch_init(struct epoch *e, struct region *region, uint32_t cores);
 
-/* Report the epoch: this core holds no reference. */
+/* Reports the epoch, and that this core holds no reference. */
 static inline void
 epoch_quiescent(struct epoch *e, uint32_t core)
 {
 	/* Acquire: pairs with the release in epoch_advance, so a core that reports an epoch sees
-	 * all that was unlinked before it began. Release: pairs with the acquire there, so that
-	 * this core's last look at any item comes before its quiescent state. */
+	 * all that was unlinked before the epoch began. Release: pairs with the acquire there, so
+	 * that this core has read all its items before its quiescent state. */
 	const uint64_t now = atomic_load_explicit(&e->now, memory_order_acquire);
 
 	atomic_store_explicit(&e->cores[core].quiescent, now, memory_order_release);
@@ -59,20 +59,21 @@ epoch_now(const struct epoch *e)
 	return atomic_load_explicit(&e->now, memory_order_relaxed);
 }
 
-/* The oldest epoch that an online core reported last; steps the epoch if all have reported it. */
+/* Returns the oldest epoch among the last reports of all online cores. If all have reported the
+ * present epoch, begins the next one. */
 uint64_t epoch_advance(struct epoch *e);
 
 void epoch_offline(struct epoch *e, uint32_t core);
 void epoch_online(struct epoch *e, uint32_t core);
 
-/* True if memory unlinked in epoch then is free, with oldest from epoch_advance. */
+/* True if memory unlinked in epoch `then` is free. oldest: from epoch_advance. */
 static inline bool
 epoch_passed(uint32_t then, uint64_t oldest)
 {
 	return (int32_t)((uint32_t)oldest - then) >= (int32_t)EPOCH_GRACE;
 }
 
-/* Does the test of epoch_passed with the lower 31 bits of an epoch. */
+/* Does what epoch_passed does, given the lower 31 bits of the epoch. */
 static inline bool
 epoch_passed_31(uint32_t then, uint64_t oldest)
 {

@@ -2,8 +2,8 @@
  * geometry.h - the buckets of a key while the index is resized, and the progress of a resize.
  *
  * Shape:  buckets are migrated from the top when the index grows, from the bottom when it shrinks.
- *         A key has its old bucket until that is migrated, then the new one in its place; so it is
- *         with each of its two buckets.
+ *         Each of a key's two buckets is its old one until that is migrated, and from then on its
+ *         new one.
  *
  * Thread: geometry_now and geometry_place: any core. All else: one core at a time, under the
  *         resize's lock.
@@ -15,7 +15,7 @@
 
 struct geometry {
 	uint32_t seq, old_count, new_count;
-	uint32_t migrated; /* old buckets that are empty by now */
+	uint32_t migrated; /* old buckets that are empty already */
 };
 
 static inline struct geometry
@@ -24,15 +24,15 @@ geometry_now(const struct index *ix)
 	struct geometry g;
 	uint32_t seq;
 
-	/* Repeated only if a resize begins or ends meanwhile. */
+	/* The loop repeats only if a resize begins or ends meanwhile. */
 	do {
 		seq = index_seq(ix);
 		g.old_count = atomic_load_explicit(&ix->bucket_count, memory_order_relaxed);
 		g.new_count = atomic_load_explicit(&ix->new_count, memory_order_relaxed);
 		g.migrated = (seq - atomic_load_explicit(&ix->first_seq, memory_order_relaxed)) /
 			     GEOMETRY_STEP;
-		/* Acquire: pairs with the releases in geometry_begin, which come after the end of
-		 * the resize before. */
+		/* Acquire: pairs with the releases in geometry_begin, which follow the end of the
+		 * previous resize. */
 		atomic_thread_fence(memory_order_acquire);
 		g.seq = atomic_load_explicit(&ix->seq, memory_order_relaxed);
 	} while (g.seq != seq);
@@ -46,7 +46,7 @@ geometry_is_migrated(const struct geometry *g, uint32_t bucket)
 					   : bucket < g->migrated;
 }
 
-/* A key's place during a resize. */
+/* Returns a key's place during a resize. */
 static inline struct place
 geometry_place(const struct geometry *g, uint64_t hash)
 {
@@ -65,14 +65,15 @@ geometry_place(const struct geometry *g, uint64_t hash)
 /* ---- for the core that resizes ---- */
 
 void geometry_begin(struct index *ix, uint32_t new_count);
-/* The old bucket to be emptied next; UINT32_MAX: none is left. */
+/* Returns the old bucket to be emptied next; UINT32_MAX: none is left. */
 uint32_t geometry_next(const struct index *ix);
-/* The buckets, from *first to *last, that are the new primary buckets of keys with this old one. */
+/* Returns, as *first to *last, the new primary buckets of the keys whose old primary bucket this
+ * is. */
 void geometry_new_primaries(const struct index *ix, uint32_t bucket, uint32_t *first,
 			    uint32_t *last);
-/* The geometry once the next bucket is empty. */
+/* Returns the geometry that is valid once the next bucket is empty. */
 struct geometry geometry_after(const struct index *ix);
-/* From now on the next bucket counts as empty: its items have been copied to their new buckets. */
+/* Makes that geometry valid. The next bucket's items have been copied to their new buckets. */
 void geometry_step(struct index *ix);
 void geometry_end(struct index *ix);
 

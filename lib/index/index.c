@@ -1,5 +1,5 @@
 /*
- * index.c - geometry, locks and slots of the index; index.h has the lookup.
+ * index.c - geometry, locks and slots of the index; the lookup is in index.h.
  */
 #include "geometry.h"
 
@@ -57,8 +57,8 @@ geometry_begin(struct index *ix, uint32_t new_count)
 	const uint32_t seq = atomic_load_explicit(&ix->seq, memory_order_relaxed);
 	const uint32_t first = (seq + GEOMETRY_STEP) | GEOMETRY_RESIZING;
 
-	/* Release: pairs with the fence in geometry_now; a core that reads these sees the end of
-	 * the previous resize. */
+	/* Release: pairs with the fence in geometry_now, so a core that reads these values sees the
+	 * end of the previous resize. */
 	atomic_store_explicit(&ix->new_count, new_count, memory_order_release);
 	atomic_store_explicit(&ix->first_seq, first, memory_order_release);
 	/* Release: pairs with the acquire in index_seq. */
@@ -75,8 +75,8 @@ geometry_next(const struct index *ix)
 	return g.new_count > g.old_count ? g.old_count - 1 - g.migrated : g.migrated;
 }
 
-/* spread() rounds down, so an old bucket is a range of hashes; the ends of the range give the
- * first and the last new bucket. */
+/* spread() rounds down, so an old bucket corresponds to a range of hashes. The ends of the range
+ * give the first and the last new bucket. */
 void
 geometry_new_primaries(const struct index *ix, uint32_t bucket, uint32_t *first, uint32_t *last)
 {
@@ -159,8 +159,8 @@ index_lock(const struct index *ix, uint64_t hash)
 
 	protocol_gap();
 	lock_place(ix, &p);
-	/* Repeated only if the key has left one of the two buckets since, which happens twice in a
-	 * resize. The lock's acquire pairs with the unlock of the core that emptied one of them, so
+	/* Repeated only if the key has left one of the two buckets meanwhile, which can happen
+	 * twice in a resize. Locking a bucket pairs with the unlock by the core that emptied it, so
 	 * that core's step of the geometry is visible here. */
 	while (unlikely(!place_is_current(ix, &p))) {
 		const struct place now = index_place(ix, hash);
@@ -180,7 +180,8 @@ index_unlock(const struct index *ix, const struct place *p)
 	bucket_unlock_both(index_bucket(ix, p->primary), index_bucket(ix, p->alternate));
 }
 
-/* Returns the place without the alternate bucket, unless the geometry has already yielded it. */
+/* Returns the place without its alternate bucket, except during a resize, when that is computed
+ * together with the primary one. */
 static inline struct place
 primary_place(const struct index *ix, uint64_t hash)
 {
@@ -193,7 +194,7 @@ primary_place(const struct index *ix, uint64_t hash)
 			      .tag = hash_tag(hash)};
 }
 
-/* index_lock for the primary bucket alone. */
+/* Locks as index_lock does, but only the primary bucket. */
 static inline struct place
 lock_primary(const struct index *ix, uint64_t hash)
 {
@@ -213,7 +214,8 @@ lock_primary(const struct index *ix, uint64_t hash)
 	return p;
 }
 
-/* Returns one of the key's buckets, with the key's tag as that bucket stores it. */
+/* Returns one of the key's buckets (alternate: which), with the key's tag as that bucket stores
+ * it. */
 static inline struct spot
 spot_in(const struct index *ix, const struct place *p, bool alternate)
 {
@@ -221,7 +223,7 @@ spot_in(const struct index *ix, const struct place *p, bool alternate)
 			     .tag = alternate ? p->tag | TAG_DISPLACED : p->tag};
 }
 
-/* The slot of a key that is not in its primary bucket. */
+/* Returns the slot of a key that is not in its primary bucket. */
 static struct spot
 spot_in_alternate(const struct index *ix, const struct place *p, struct view key)
 {
@@ -236,8 +238,8 @@ spot_in_alternate(const struct index *ix, const struct place *p, struct view key
 	return s.slot < BUCKET_SLOTS ? s : (struct spot){.bucket = NULL};
 }
 
-/* Lock the alternate bucket, too. Trying needs no order of addresses: on failure both are released
- * and locked in order. */
+/* Locks the alternate bucket, too. A try need not follow the order of addresses. If it fails, both
+ * buckets are released and locked in that order. */
 static __attribute__((noinline)) void
 lock_both(const struct index *ix, struct view key, uint64_t hash, enum lock_scope scope,
 	  struct key_lock *lock)
@@ -298,7 +300,7 @@ index_unlock_key(const struct index *ix, const struct key_lock *lock)
 uint32_t
 bucket_empty_slot(const struct bucket *b)
 {
-	/* Tag 0 is an empty slot or a tombstone; only the reference separates the two. */
+	/* An empty slot and a tombstone both have tag 0; only the reference differs. */
 	for (uint32_t free = bucket_match(b, 0); free != 0; free &= free - 1) {
 		const uint32_t slot = (uint32_t)__builtin_ctz(free);
 
@@ -358,9 +360,10 @@ index_put(const struct index *ix, const struct place *p, struct spot spot, uint3
 	bucket_put(spot.bucket, spot.slot, ref, spot.tag);
 }
 
-/* The new slot is filled, the version stepped, the old slot cleared: a lookup finds the key in one
- * of them, or sees the step. An item that leaves its primary bucket sets the overflow bit first;
- * one that returns leaves the bit, which other items may need. */
+/* The new slot is filled, then the version incremented, then the old slot cleared. So a lookup
+ * finds the key in one of the two, or notices the version. An item that leaves its primary
+ * bucket sets the overflow bit first. One that returns leaves the bit set, since other items may
+ * need it. */
 void
 bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
 {

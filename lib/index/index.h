@@ -1,20 +1,21 @@
 /*
- * index.h - which item has this key: an optimistic cuckoo table.
+ * index.h - finds the item of a key: an optimistic cuckoo table.
  *
  * Partial-key cuckoo hashing after MemC3 (Fan, Andersen, Kaminsky, NSDI 2013) with many writers (Li
- * et al., EuroSys 2014). Either bucket of a key follows from the other one and the tag, so a move
- * does not read the item. What must hold is in INVARIANTS.md.
+ * et al., EuroSys 2014). Each of a key's two buckets follows from the other one and the tag, so a
+ * move does not read the item. INVARIANTS.md says what must hold.
  *
  * Shape:  a bucket is one cache line: 10 tags, a version word, 10 references. The number of buckets
- *         is even. A key's two buckets add up, modulo that number, to an odd number made from its
- *         tag; so they differ. An item in its alternate bucket is displaced: its tag has
- *         TAG_DISPLACED, and its primary bucket the tag's overflow bit. A slot with a reference and
- *         tag 0 is a tombstone: hidden from lookups, waiting for space on the retire list.
+ *         is even. The numbers of a key's two buckets add up, modulo the number of buckets, to an
+ *         odd number made from its tag; so they differ. An item in its alternate bucket is
+ *         displaced: its tag has TAG_DISPLACED set, and its primary bucket has the tag's overflow
+ *         bit set. A slot with a reference and tag 0 is a tombstone: hidden from lookups, waiting
+ *         for space on the retire list.
  *
- * Thread: lookups take no lock. All else: under the locks of the buckets concerned, taken in the
- *         order of their addresses, or by trying.
+ * Thread: lookups take no lock. All else: under the locks of the buckets concerned. Locks are taken
+ *         in the order of their addresses, or by a try that may fail.
  *
- * Bounds: a lookup is repeated INDEX_TRIES_MAX times at most. README.md has the bytes a key takes.
+ * Bounds: a lookup is repeated INDEX_TRIES_MAX times at most. README.md: bytes of a key.
  */
 #ifndef CLOCKOO_INDEX_H
 #define CLOCKOO_INDEX_H
@@ -30,47 +31,47 @@
 #define INDEX_BUCKETS_MIN 16u
 #define INDEX_TRIES_MAX   64u
 
-/* The geometry says which two buckets a key has. It is the number of buckets; during a resize the
- * old and the new number, and how many old buckets are empty. seq changes whenever the geometry
- * does. */
+/* The geometry says which two buckets a key has: the number of buckets and, during a resize, the
+ * new number and how many old buckets are empty. seq changes whenever the geometry does. */
 #define GEOMETRY_RESIZING 1u /* bit 0 of seq: a resize is under way */
-#define GEOMETRY_STEP     2u /* another bucket is empty, or a resize begins or ends */
+/* Added to seq when another bucket is empty, and when a resize begins or ends. */
+#define GEOMETRY_STEP 2u
 
 struct index {
 	struct bucket *buckets;
 	const struct arena *arena;
 	uint64_t seed;                 /* of the hash */
-	_Atomic uint32_t seq;          /* of the geometry */
+	_Atomic uint32_t seq;          /* changes with the geometry */
 	_Atomic uint32_t bucket_count; /* even; during a resize the old number */
-	_Atomic uint32_t new_count;    /* during a resize */
-	_Atomic uint32_t first_seq;    /* seq at which this resize began */
+	_Atomic uint32_t new_count;    /* during a resize: the new number of buckets */
+	_Atomic uint32_t first_seq;    /* seq when this resize began */
 };
 
-/* A slot. */
+/* A slot, and where it is. */
 struct spot {
-	struct bucket *bucket; /* NULL: nowhere */
+	struct bucket *bucket; /* NULL: no slot */
 	uint32_t slot;
 	uint16_t tag; /* as the bucket stores it */
 };
 
 /* Gives the index the first pages of the arena. */
 void index_bind(struct index *ix, const struct arena *arena);
-/* Begins with this many buckets, all zero. */
+/* Makes an empty index of this many buckets, all zero. */
 void index_init(struct index *ix, uint32_t bucket_count, uint64_t seed);
 
 /* Returns one more than the number of the last bucket that may hold an item. */
 uint32_t index_bucket_end(const struct index *ix);
-/* Number of buckets, after the resize if one is under way. */
+/* Returns the number of buckets, that after the resize if one is under way. */
 uint32_t index_bucket_target(const struct index *ix);
 
 static inline uint32_t
 index_bucket_count(const struct index *ix)
 {
-	/* Acquire: pairs with the release in geometry_end; buckets that came in are empty. */
+	/* Acquire: pairs with the release in geometry_end, so new buckets are seen empty. */
 	return atomic_load_explicit(&ix->bucket_count, memory_order_acquire);
 }
 
-/* True if the resize under way makes the index larger. For the core that has the resize's lock. */
+/* True if the resize under way makes the index larger. Under the resize's lock. */
 static inline bool
 index_grows(const struct index *ix)
 {
@@ -80,8 +81,8 @@ index_grows(const struct index *ix)
 static inline uint32_t
 index_seq(const struct index *ix)
 {
-	/* Acquire: pairs with the release in geometry_step; a core that sees a bucket as emptied
-	 * sees its items in their new buckets. */
+	/* Acquire: pairs with the release in geometry_step, so a core for which a bucket counts as
+	 * emptied sees its items in their new buckets. */
 	return atomic_load_explicit(&ix->seq, memory_order_acquire);
 }
 
@@ -91,21 +92,21 @@ index_hash(const struct index *ix, struct view key)
 	return hash_bytes(key.data, key.len, ix->seed);
 }
 
-/* Spreads n evenly over 0..below-1, by a product instead of a division. */
+/* Maps n evenly to 0..below-1, by a product instead of a division. */
 static inline uint32_t
 spread(uint32_t n, uint32_t below)
 {
 	return (uint32_t)((uint64_t)n * below >> 32);
 }
 
-/* Returns the sum of the positions of a key's two buckets, which its tag decides. */
+/* Returns the sum of the positions of a key's two buckets. It depends on the tag alone. */
 static inline uint32_t
 tag_position(uint16_t tag)
 {
 	return (tag & ~(uint32_t)TAG_DISPLACED) * 0x9e3779b1u;
 }
 
-/* Returns the alternate bucket of an item in this bucket under this tag; its own inverse. */
+/* Returns the other bucket of an item that is in this bucket with this tag; its own inverse. */
 static inline uint32_t
 bucket_alternate(uint32_t bucket_count, uint32_t bucket, uint16_t tag)
 {
@@ -129,9 +130,10 @@ hash_primary(uint32_t bucket_count, uint64_t hash)
 	return spread((uint32_t)(hash >> 32), bucket_count);
 }
 
-/* The positions of a key's buckets, in parts of 2^32 of any number of buckets. spread() says which
- * bucket has a position. The primary bucket has its own; the alternate bucket has its own, or is up
- * to ALTERNATE_BEHIND buckets behind, the first one behind the last. */
+/* Positions of a key's buckets, as fractions (of 2^32) of an index of any size; spread() returns
+ * the bucket at one. The primary bucket is the one at its position. The alternate bucket is at its
+ * position, or up to ALTERNATE_BEHIND buckets after it, where the first bucket follows the last
+ * one. */
 #define ALTERNATE_BEHIND 2u
 
 static inline uint32_t
@@ -169,8 +171,7 @@ index_place(const struct index *ix, uint64_t hash)
 	if (unlikely((seq & GEOMETRY_RESIZING) != 0))
 		return index_place_resizing(ix, hash);
 
-	/* The number may be newer than seq. Then the place is not current, and a miss does not
-	 * count. */
+	/* If the number is newer than seq, the place is not current, and a miss does not count. */
 	struct place p = place_among(index_bucket_count(ix), hash);
 
 	p.seq = seq;
@@ -189,7 +190,7 @@ index_bucket(const struct index *ix, uint32_t n)
 	return &ix->buckets[n];
 }
 
-/* The slot that holds the key, or BUCKET_SLOTS; *ref is the item found. */
+/* Returns the slot that holds the key, or BUCKET_SLOTS. *ref: the item found. */
 static inline uint32_t
 bucket_scan(const struct index *ix, const struct bucket *b, struct view key, uint16_t tag,
 	    uint32_t *ref)
@@ -207,16 +208,17 @@ bucket_scan(const struct index *ix, const struct bucket *b, struct view key, uin
 }
 
 /*
- * Find the item for one key, without locks. 0 is a miss.
+ * Returns the item of a key, without locks; 0: a miss.
  *
  * - A hit is final: a published item does not change, and its memory is not reused before every
  *   core has passed a quiescent state.
  * - A miss may be false: a writer may be moving the key between its buckets, or a resize may have
- *   given it another one. So a miss counts only if no version moved meanwhile, nor the geometry
- *   since the place was computed. Otherwise the lookup is repeated, a bounded number of times.
- * - A primary bucket without the overflow bit is enough for a miss. An item that is displaced now
- *   was displaced after the bit was set. Either this lookup saw the bit; or the item was in the
- *   primary bucket when it began, and the move stepped the version.
+ *   given the key another bucket. So a miss counts only if neither bucket's version has changed
+ *   meanwhile, nor the geometry since the place was computed. Otherwise the lookup is repeated, a
+ *   bounded number of times.
+ * - A primary bucket without the tag's overflow bit is enough for a miss. The bit is set before an
+ *   item is displaced. So for a displaced item either this lookup saw the bit, or the item was
+ *   still in its primary bucket when the lookup began, and its move changed the version.
  *
  * *tries is the number of repetitions.
  */
@@ -241,40 +243,43 @@ index_find(const struct index *ix, struct view key, struct place *p, uint32_t *t
 		if (overflows &&
 		    bucket_scan(ix, alternate, key, p->tag | TAG_DISPLACED, &ref) < BUCKET_SLOTS)
 			return ref;
-		/* Acquire: pairs with the release in bucket_clear; a core that sees the slot that a
-		 * move cleared sees the version it stepped before, or seq. */
+		/* Acquire: pairs with the release in bucket_clear. A core that sees a slot cleared
+		 * by a move sees the version that the move incremented before, or the new seq. */
 		atomic_thread_fence(memory_order_acquire);
 		if (version_same(primary, primary_version) &&
 		    (!overflows || version_same(alternate, alternate_version)) &&
 		    place_is_current(ix, p))
 			return 0;
 	}
-	return 0; /* many moves may cost a false miss, never a wrong value */
+	return 0; /* this many moves may cause a false miss, never a wrong value */
 }
 
 /* ---- for writers ---- */
 
-/* Lock both buckets of a hash. They stay the key's: it leaves a bucket under that bucket's lock. */
+/* Locks both buckets of a hash. They are the key's until they are unlocked, since a migration that
+ * gives the key another bucket needs the lock, too. */
 struct place index_lock(const struct index *ix, uint64_t hash);
 void index_unlock(const struct index *ix, const struct place *p);
 
 /*
- * A key's buckets, locked as far as a write of that key needs it. The primary bucket is enough:
+ * A key's buckets, of which as many are locked as a write of the key needs. The primary bucket is
+ * enough in two cases:
  *
  * - for a key that is in it: a core that moves the item, or empties the bucket, holds that lock;
  * - for a key that is not in it, if the tag's overflow bit is clear: then the key is in neither
- *   bucket. It could have been displaced only under this lock, after the bit was set, and a core
- *   that inserts it anywhere needs this lock. So it can be inserted into the primary bucket.
+ *   bucket. Only a core that has this lock could displace it, after setting the bit, or insert it.
+ *   So it can be inserted into the primary bucket.
  */
 enum lock_scope {
-	LOCK_KEY,        /* to find the key */
-	LOCK_FOR_INSERT, /* and an empty slot, if it is not there; in the primary bucket where that
-			    alone is locked */
+	LOCK_KEY, /* to find the key */
+	/* To find the key or, if it is absent, an empty slot; with only the primary bucket locked,
+	 * one there. */
+	LOCK_FOR_INSERT,
 	LOCK_BOTH,
 };
 struct key_lock {
-	struct place place; /* its alternate bucket only if both are locked */
-	struct spot spot;   /* of the key */
+	struct place place; /* the alternate bucket is set only if both are locked */
+	struct spot spot;   /* slot of the key */
 	bool both;          /* both buckets are locked */
 };
 void index_lock_key(const struct index *ix, struct view key, uint64_t hash, enum lock_scope need,
@@ -282,13 +287,13 @@ void index_lock_key(const struct index *ix, struct view key, uint64_t hash, enum
 void index_unlock_key(const struct index *ix, const struct key_lock *lock);
 
 /* Return, under both locks, the slot of the key, the slot with this reference, and an empty slot,
- * in the primary bucket if it has one. */
+ * which is in the primary bucket if that has one. */
 struct spot index_spot_of_key(const struct index *ix, const struct place *p, struct view key);
 struct spot index_spot_of_ref(const struct index *ix, const struct place *p, uint32_t ref);
 struct spot index_spot_empty(const struct index *ix, const struct place *p);
 /* Moves an item to an empty slot of its other bucket, under both locks. */
 void bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty);
-/* Fill a slot: in the primary bucket under its lock, in the alternate bucket under both locks. */
+/* Fills a slot: in the primary bucket under its lock, in the alternate bucket under both locks. */
 void index_put(const struct index *ix, const struct place *p, struct spot spot, uint32_t ref);
 
 #endif

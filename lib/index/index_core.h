@@ -1,8 +1,10 @@
 /*
- * index_core.h - a core that moves items between buckets, and what it asks of their owner.
+ * index_core.h - a core's state for moving items between buckets, and the functions by which the
+ * index calls the items' owner.
  *
- * Shape:  struct index_core is one core's. Items belong to the store above this room: it takes out
- *         an item that must not move, or that finds no slot, and retires its memory.
+ * Shape:  each core has a struct index_core. Items belong to the store, a room above this one: its
+ *         functions take out an item that must not move or that finds no slot, and retire its
+ *         memory.
  *
  * Thread: the core that owns the struct index_core.
  */
@@ -14,15 +16,17 @@
 #include "base/counter.h"
 
 enum index_drop {
-	DROP_FLUSHED,   /* flushed, on a cuckoo path: the sweep may have passed its new bucket */
-	DROP_UNPLACED,  /* found in a resize: no slot is left for it, or it is flushed */
-	DROP_TOMBSTONE, /* its retire list had no space when it was removed */
+	/* Flushed, and on a cuckoo path: must not move, since the sweep may have passed its new
+	 * bucket. */
+	DROP_FLUSHED,
+	DROP_UNPLACED,  /* during a resize: the item is flushed, or there is no slot for it */
+	DROP_TOMBSTONE, /* a tombstone: a removed item for which the retire list had no space */
 };
 
 struct index_core;
 
 struct index_owner {
-	/* Under the bucket's lock: the item in the slot leaves the index. */
+	/* Takes the item in the slot out of the index. Called under the bucket's lock. */
 	void (*drop)(struct index_core *ic, struct spot spot, enum index_drop why);
 	/* True if this many items may be dropped now. */
 	bool (*may_drop)(struct index_core *ic, uint32_t items);
@@ -32,22 +36,24 @@ struct index_core {
 	struct index *ix;
 	struct walks *walks;
 	const struct index_owner *owner;
-	/* Flush generations. An item of any generation but *generation is flushed. The index holds
-	 * no item of a generation before *oldest_generation. */
+	/* Flush generations. An item is flushed if its generation is not *generation. The index
+	 * holds no item of a generation before *oldest_generation. */
 	const _Atomic uint32_t *generation, *oldest_generation;
-	struct counter *moves, *migrated; /* items; buckets */
+	struct counter *moves, *migrated; /* count items moved, and buckets migrated */
 	bool keeps_all;                   /* the store never evicts: an item without a slot waits */
-	uint32_t searched;                /* buckets searched for a cuckoo path; it wraps */
+	uint32_t searched;                /* buckets searched for cuckoo paths; the count wraps */
 };
 
 static inline uint32_t
 index_generation(const struct index_core *ic)
 {
-	/* Sequentially consistent: read after the bucket lock's bit is visible (sweep.c). */
+	/* Sequentially consistent: must be read after the bucket's lock bit is visible
+	 * (sweep.c). */
 	return atomic_load_explicit(ic->generation, memory_order_seq_cst);
 }
 
-/* True, under the lock, if the item in a slot is flushed. The item is read only if some may be. */
+/* True if the item in a slot is flushed. The item is read only if the index may hold flushed ones.
+ * Called under the lock. */
 static inline bool
 index_slot_is_flushed(const struct index_core *ic, const struct bucket *b, uint32_t slot)
 {

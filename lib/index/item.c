@@ -20,13 +20,14 @@ item_expiry_s(const struct item *it)
 {
 	if ((item_form(it) & ITEM_HAS_EXPIRY) == 0)
 		return 0;
-	/* Relaxed: nothing is read through it. */
+	/* Relaxed: nothing is read through the expiry. */
 	return atomic_load_explicit(item_expiry_at(it), memory_order_relaxed);
 }
 
-/* The cas of an item may change beside its readers (item_mark_stale). It is aligned to half of it
- * only, so the halves are loaded one by one. A reader that sees the new upper half sees the new
- * lower one, so a mixture is below the new number, and is refused like one that is outdated. */
+/* Returns the long cas, which may change while readers read it (item_mark_stale). It is aligned to
+ * 4 bytes only, so its halves are loaded one by one, the upper one first. A reader that sees the
+ * new upper half sees the new lower half, too. So a mixture is less than the new number, and is
+ * refused as an outdated number is. */
 static uint64_t
 long_cas(const struct item *it)
 {
@@ -35,8 +36,8 @@ long_cas(const struct item *it)
 	const uint64_t upper = atomic_load_explicit(&half[1], memory_order_acquire);
 	const uint64_t lower = atomic_load_explicit(&half[0], memory_order_relaxed);
 
-	/* Acquire: pairs with the release in item_mark_stale. Marks that are loaded later are of
-	 * this lower half, or of a later one. */
+	/* Acquire: pairs with the release in item_mark_stale. Status bits that are loaded after
+	 * this belong to this number, or to a later one. */
 	atomic_thread_fence(memory_order_acquire);
 	return upper << 32 | lower;
 }
@@ -106,7 +107,7 @@ item_key_is_binary(const struct item *it)
 bool
 item_set_status_once(struct item *it, uint32_t bit)
 {
-	/* Relaxed: the word itself decides who wins; nothing is read through it. */
+	/* Relaxed: nothing is read through the bit; the word itself decides which core sets it. */
 	return (item_head(it) & bit) == 0 &&
 	       (atomic_fetch_or_explicit(&it->head, bit, memory_order_relaxed) & bit) == 0;
 }

@@ -1,9 +1,9 @@
 /*
- * item.h - one stored object as it lies in the arena.
+ * item.h - an item: the layout of a key and its value in the arena.
  *
  * Shape:  8 bytes of header; the optional fields that its form names, in this order; the key; the
- *         value, or, if the item is chunked, references to the chunks that hold it. Nothing is
- *         padded but the whole, to its slab class.
+ *         value, or, if the item is chunked, references to the chunks that hold it. There is no
+ *         padding between fields; the whole is padded to the object size of its slab class.
  *
  *           0             4  5       8
  *           |kl|vl:10|cs:10|st:4|fm| cas:24 | flags:4? | expiry:4? | long:16? | key | value...
@@ -12,20 +12,22 @@
  *
  * Units:  expiry in seconds on the store's clock; 0 or absent is never.
  *
- * Owner:  the store. A reader may look at an item until its core's next store_turn(); at the value
- *         of a pinned one until store_unpin().
+ * Owner:  the store. A reader may read an item until its core's next store_turn(), and the value of
+ *         a pinned item until store_unpin().
  *
- * Thread: immutable once published, but for three atomic words. The expiry: a touch writes it. The
- *         pin count in the long part. The first word: any reader may set ITEM_FETCHED and ITEM_WON,
- *         which stay, and the reference stamp where it is not the store's. A large item that is
- *         marked where it lies (item_mark_stale) loses ITEM_WON, and gets another cas.
+ * Thread: immutable once published, except for three atomic words: the expiry, which a touch
+ *         writes; the pin count in the long part; and the first word, in which any reader may set
+ *         ITEM_FETCHED and ITEM_WON, which stay, and bring the reference stamp up to date. A large
+ *         item that is marked as stale in place (item_mark_stale) loses ITEM_WON and gets another
+ *         cas.
  *
- * Bounds: keys of 1..ITEM_KEY_MAX bytes. From ITEM_PIN_MIN_BYTES of value on the length is in the
- *         long part; a cas of more than 24 bits is there, too.
+ * Bounds: keys of 1..ITEM_KEY_MAX bytes. A value length of ITEM_PIN_MIN_BYTES or more is in the
+ *         long part, as is a cas of more than 24 bits.
  *
- * cas: exact, not a hash. A new version's is above the old one's, and above the key's floor, which
- * no removed item has exceeded, and none that a client's own number (conditional.h) replaced. So
- * the store never gives a key a number that it had.
+ * The cas is a number, not a hash. A new version's is above the old version's and above the key's
+ * floor. The floor is at least the cas of each item that was removed, or replaced by one with a
+ * client's own number (conditional.h). So the store never gives a key a number that the key had
+ * before.
  */
 #ifndef CLOCKOO_ITEM_H
 #define CLOCKOO_ITEM_H
@@ -38,7 +40,8 @@
 
 #define ITEM_KEY_MAX 250u
 
-/* Items with values of this size or more have a pin count: replies send them in place. */
+/* Items with values of this size or more have a pin count, so that replies can send them in
+ * place. */
 #define ITEM_PIN_MIN_BYTES 1024u
 
 enum item_form {
@@ -46,11 +49,11 @@ enum item_form {
 	ITEM_HAS_EXPIRY = 1u << 1,
 	ITEM_HAS_LONG = 1u << 2, /* long cas, long length, pin count */
 	ITEM_IS_CHUNKED = 1u << 3,
-	ITEM_FLUSH_SHIFT = 4, /* bits 4..7: flush generation it was stored in */
+	ITEM_FLUSH_SHIFT = 4, /* bits 4..7: flush generation in which the item was stored */
 };
 
-/* An item's first word has the short value length, above it the reference stamp, and above that the
- * status bits. The stamp says when the reference bit was set last (slab_states.h); 0: never. */
+/* Layout of an item's first word, from the bottom: key length, short value length, reference stamp,
+ * status bits. The stamp says when the reference bit was last set (slab_states.h); 0: never. */
 #define ITEM_REFERENCE_STAMP_SHIFT 18u
 #define ITEM_REFERENCE_STAMP_MAX   1023u
 #define ITEM_REFERENCE_STAMP       (ITEM_REFERENCE_STAMP_MAX << ITEM_REFERENCE_STAMP_SHIFT)
@@ -58,7 +61,7 @@ enum item_form {
 enum item_status {
 	ITEM_FETCHED = 1u << 28,    /* read or touched since it was stored */
 	ITEM_WON = 1u << 29,        /* a reader was asked to make a new value */
-	ITEM_STALE = 1u << 30,      /* a client marked its value as out of date */
+	ITEM_STALE = 1u << 30,      /* a client marked the value as out of date */
 	ITEM_BINARY_KEY = 1u << 31, /* the client wrote the key in base64 */
 	ITEM_STATUS_MASK = 0xfu << 28,
 };

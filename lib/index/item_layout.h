@@ -1,11 +1,11 @@
 /*
- * item_layout.h - where the parts of an item lie: the store's own view of item.h.
+ * item_layout.h - the addresses and sizes of an item's parts, for the store's own files.
  *
  * Shape:  a chunked item's value is in chunks of ITEM_CHUNK_BYTES, the last one in the smallest
- *         class that holds it. References to them follow the key. A chunk names its item, so that
- *         the hand, which meets objects page by page, gets from a chunk to the item.
+ *         class that holds it. References to them follow the key. A chunk has a reference to its
+ *         item, so that a hand, which passes objects page by page, finds the item of a chunk.
  *
- * Thread: pure functions of an item that the caller may look at.
+ * Thread: pure functions of an item that the caller may read.
  */
 #ifndef CLOCKOO_ITEM_LAYOUT_H
 #define CLOCKOO_ITEM_LAYOUT_H
@@ -18,7 +18,7 @@
 
 #define ITEM_UNCHUNKED_MAX SLAB_OBJECT_MAX          /* bytes of an item that is not chunked */
 #define ITEM_CAS_MAX       ((1u << 24) - 1)         /* the largest short cas */
-#define ITEM_LEN_MAX       (ITEM_PIN_MIN_BYTES - 1) /* and the short length */
+#define ITEM_LEN_MAX       (ITEM_PIN_MIN_BYTES - 1) /* the largest short value length */
 #define ITEM_FORM_SHAPE    0x0fu
 #define ITEM_FLUSH_MASK    0x0fu
 
@@ -28,11 +28,11 @@ static_assert(ITEM_LEN_MAX << 8 < 1u << ITEM_REFERENCE_STAMP_SHIFT,
 #define ITEM_CHUNK_BYTES   SLAB_OBJECT_MAX
 #define ITEM_CHUNK_PAYLOAD (ITEM_CHUNK_BYTES - (uint32_t)sizeof(struct item_chunk))
 
-/* The low byte of marker separates a chunk from an item, which has its key length there, never
- * 0. */
+/* A chunk begins with a marker whose low byte is 0. An item has its key length there, which is
+ * never 0. */
 struct item_chunk {
 	_Atomic uint32_t marker; /* 0 */
-	uint32_t owner;          /* reference of the item */
+	uint32_t owner;          /* reference of the item that the chunk belongs to */
 	uint8_t bytes[];
 };
 static_assert(sizeof(struct item_chunk) == 8, "payload stays aligned");
@@ -62,7 +62,8 @@ item_status_bits(const struct item *it)
 	return item_head(it) >> ITEM_STATUS_SHIFT << ITEM_STATUS_SHIFT;
 }
 
-/* Sets the head of an unpublished item. A longer value length is in the long part. */
+/* Sets the head of an unpublished item. A value length that does not fit is stored in the long
+ * part. */
 static inline void
 item_set_head(struct item *it, uint32_t status, uint32_t value_len, uint32_t key_len)
 {
@@ -70,7 +71,7 @@ item_set_head(struct item *it, uint32_t status, uint32_t value_len, uint32_t key
 			      memory_order_relaxed);
 }
 
-/* Bytes of the optional fields of a form. */
+/* Returns the bytes of the optional fields of a form. */
 static inline uint32_t
 form_bytes(uint32_t form)
 {
@@ -95,8 +96,8 @@ words_same(const uint8_t *a, const uint8_t *b, uint32_t at)
 	return vec16_signs(vec16_equal_8(vec16_load(a + at), vec16_load(b + at))) == 0xffff;
 }
 
-/* memcmp(a, b, len) == 0 for len > 0, inlined: keys are short, and a call costs as much as the
- * compare. The last words overlap, so that nothing past the end is read. */
+/* memcmp(a, b, len) == 0 for len > 0, inlined: keys are short, and a call costs as much as
+ * comparing. The last two words overlap, so that nothing past the end is read. */
 static inline bool
 bytes_same(const uint8_t *a, const uint8_t *b, uint32_t len)
 {
@@ -112,7 +113,8 @@ bytes_same(const uint8_t *a, const uint8_t *b, uint32_t len)
 	if (len >= 4)
 		return ((load_u32(a) ^ load_u32(b)) |
 			(load_u32(a + len - 4) ^ load_u32(b + len - 4))) == 0;
-	/* At most three words remain: the comparisons of first, middle and last cover them. */
+	/* At most three words remain. The comparisons of the first, the middle and the last cover
+	 * them. */
 	return a[0] == b[0] && a[len / 2] == b[len / 2] && a[len - 1] == b[len - 1];
 }
 
@@ -131,7 +133,7 @@ item_is_fast_hit(const struct item *it, uint32_t key_len, uint32_t generation, u
 		((it->cas_form ^ generation << ITEM_FLUSH_SHIFT) & 0xff)) == 0;
 }
 
-/* Returns the address of the field, of an item whose form has it. */
+/* Returns the address of the field in an item whose form has it. */
 static inline uint8_t *
 item_long_at(const struct item *it)
 {
@@ -151,14 +153,14 @@ item_pins_at(const struct item *it)
 	return (_Atomic uint32_t *)(void *)(item_long_at(it) + offsetof(struct item_long, pins));
 }
 
-/* The lower half and the upper half. */
+/* Returns the two halves of the long cas, the lower one first. */
 static inline _Atomic uint32_t *
 item_cas_halves(const struct item *it)
 {
 	return (_Atomic uint32_t *)(void *)(item_long_at(it) + offsetof(struct item_long, cas));
 }
 
-/* The value of an unchunked item, or the chunk references of a chunked one. */
+/* Returns the value of an unchunked item, or the chunk references of a chunked one. */
 static inline uint8_t *
 item_tail(const struct item *it)
 {
@@ -177,7 +179,7 @@ item_chunk_ref(const struct item *it, uint32_t i)
 	return load_u32(item_tail(it) + i * sizeof(uint32_t));
 }
 
-/* Payload bytes of chunk i. */
+/* Returns the value's bytes in chunk i. */
 static inline uint32_t
 item_chunk_len(uint32_t value_len, uint32_t i)
 {
@@ -186,7 +188,7 @@ item_chunk_len(uint32_t value_len, uint32_t i)
 	return left < ITEM_CHUNK_PAYLOAD ? left : ITEM_CHUNK_PAYLOAD;
 }
 
-/* Bytes of the item itself, without its chunks. */
+/* Returns the bytes of the item itself, without its chunks. */
 static inline uint32_t
 item_head_bytes(uint32_t form, uint32_t key_len, uint32_t value_len)
 {
@@ -197,7 +199,7 @@ item_head_bytes(uint32_t form, uint32_t key_len, uint32_t value_len)
 	return head + value_len;
 }
 
-/* The form with which an item of this size is stored. */
+/* Returns the form with which an item of this size is stored. */
 static inline uint32_t
 form_cut(uint32_t form, uint32_t key_len, uint32_t value_len)
 {
@@ -206,7 +208,7 @@ form_cut(uint32_t form, uint32_t key_len, uint32_t value_len)
 	return form | (cut ? ITEM_IS_CHUNKED : 0);
 }
 
-/* Bytes of an item without optional fields. */
+/* Returns the bytes of an item without optional fields. */
 static inline uint32_t
 item_simple_bytes(const struct item *it)
 {
@@ -215,14 +217,14 @@ item_simple_bytes(const struct item *it)
 	return (uint32_t)sizeof(struct item) + (head & 0xff) + (head >> 8 & ITEM_LEN_MAX);
 }
 
-/* Past its expiry: 0 is never. */
+/* True if the item is past its expiry; 0 is never. */
 static inline bool
 item_expired(const struct item *it, uint32_t now_s)
 {
 	if ((item_form(it) & ITEM_HAS_EXPIRY) == 0)
 		return false;
 
-	/* Relaxed: nothing is read through it; store_touch writes it. */
+	/* Relaxed: nothing is read through the expiry, which store_touch writes. */
 	const uint32_t at = atomic_load_explicit(item_expiry_at(it), memory_order_relaxed);
 
 	return at != 0 && at <= now_s;
@@ -235,9 +237,9 @@ item_flushed(const struct item *it, uint32_t generation)
 }
 
 void item_set_expiry(struct item *it, uint32_t expiry_s);
-/* False: the number needs the long part. */
+/* Sets the cas of an item. False: the number needs the long part, which the item lacks. */
 bool item_set_cas(struct item *it, uint64_t cas);
-/* True if this call set the status bit. */
+/* Sets a status bit. False: it was set already. */
 bool item_set_status_once(struct item *it, uint32_t bit);
 
 #endif

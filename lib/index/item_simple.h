@@ -1,10 +1,11 @@
 /*
- * item_simple.h - simple items: key and value side by side, as most are.
+ * item_simple.h - simple items, which most items are: a head, the key and the value, and no other
+ * field.
  *
- * Shape:  a simple item has no optional field and no chunks; its key begins at body, its value
- *         key_len bytes on.
+ * Shape:  a simple item has no optional field and no chunks; its key begins at body, and its value
+ *         follows the key.
  *
- * Thread: pure functions of an item that the caller may look at.
+ * Thread: pure functions of an item that the caller may read.
  */
 #ifndef CLOCKOO_ITEM_SIMPLE_H
 #define CLOCKOO_ITEM_SIMPLE_H
@@ -33,8 +34,8 @@ item_simple_lengths(const struct item *it)
 	return (struct item_lengths){head & 0xff, head >> 8 & (ITEM_PIN_MIN_BYTES - 1)};
 }
 
-/* Makes such an item in the caller's memory, to be shown as the store's are and never stored: of no
- * class. Key and value are the caller's to write, to its body. */
+/* Makes a simple item in the caller's memory, to be read as the store's items are, but never
+ * stored: it belongs to no class. The caller writes key and value into its body. */
 static inline struct item *
 item_simple_make(void *memory, struct item_lengths lengths)
 {

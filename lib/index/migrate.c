@@ -1,20 +1,21 @@
 /*
- * migrate.c - during a resize an old bucket is emptied into the new buckets of its items.
+ * migrate.c - during a resize, moves the items of an old bucket to their new buckets.
  *
- * 1. Without locks: a plan says where each item goes. Where there is no slot, others are moved out
- *    of the way (path.c).
- * 2. The bucket and all buckets its items go to are locked, in the order of their addresses. If the
- *    plan no longer holds, all starts anew.
- * 3. The items are copied, the geometry steps, the old slots are cleared, the locks are released.
+ * 1. Without locks a plan is made of where each item goes. If there is no slot for one, a cuckoo
+ *    path empties a slot (path.c).
+ * 2. The bucket, and all buckets that its items go to, are locked in the order of their addresses.
+ *    If the plan no longer holds, the next one is made.
+ * 3. The items are copied, the geometry is changed, the old slots are cleared, the locks are
+ *    released.
  *
- * Why no lookup misses an item: copies come before the step, the step before the clearing. A lookup
- * in the old bucket finds the item there, or sees the step and starts again.
+ * Why no lookup misses an item: the geometry changes after the copying and before the clearing. A
+ * lookup in the old bucket finds the item there, or sees the new geometry and starts again.
  *
  * Why no writer sees a half-done migration: old and new buckets are locked until it is complete. So
  * a reference in the old slot is never that of an outdated version.
  *
- * A flushed item is dropped, since the sweep may have passed its new bucket (sweep.c). An item
- * without a slot is evicted; in a store that never evicts its bucket waits.
+ * A flushed item is dropped, since the sweep may have passed its new bucket (sweep.c). An item for
+ * which there is no slot is evicted; in a store that never evicts, its bucket waits.
  */
 #include "migrate.h"
 #include "geometry.h"
@@ -25,38 +26,42 @@
 #define DEFERRED       UINT32_MAX
 #define TARGETS_MAX    (2 * BUCKET_SLOTS) /* both buckets of each item */
 #define LOCKS_MAX      (1 + BUCKET_SLOTS + RESIZE_FACTOR_MAX + 1)
-#define PREFETCH_AHEAD 3u /* buckets */
+#define PREFETCH_AHEAD 3u /* buckets between the prefetched one and the one being migrated */
 
 /* The plan for one slot of the bucket. */
 struct slot_plan {
 	uint32_t ref; /* 0: empty, or a tombstone */
-	uint16_t tag; /* of the item in its bucket after the step */
-	uint8_t to;   /* that bucket, a target; STAYS: this one; NOWHERE: it has no slot */
+	uint16_t tag; /* the item's tag in its new bucket */
+	/* Number of the target that is its new bucket; STAYS: this bucket; NOWHERE: there is no
+	 * slot. */
+	uint8_t to;
 };
 
 #define STAYS   (TARGETS_MAX + 0u)
 #define NOWHERE (TARGETS_MAX + 1u)
 
-/* A bucket that the plan puts items into, or would have if it had room. */
+/* A bucket to which the plan moves items, or would if it had room. */
 struct target {
 	uint32_t bucket;
-	uint32_t planned; /* items */
-	uint32_t empty;   /* its slots, a bit each; when the plan was made, then under the locks */
+	uint32_t planned; /* items that the plan moves there */
+	/* A bit for each empty slot: first when the plan is made, again under the locks. */
+	uint32_t empty;
 };
 
 struct migration {
 	uint32_t bucket;
-	struct geometry after; /* the step */
+	struct geometry after; /* the geometry once this bucket is empty */
 	struct slot_plan slots[BUCKET_SLOTS];
 	struct target targets[TARGETS_MAX];
 	uint32_t target_count;
-	uint32_t new_primaries[2]; /* keys whose primary bucket is this one have theirs between
-				    * these two after the step */
-	uint32_t locks[LOCKS_MAX]; /* buckets, in order */
+	/* After the migration, keys whose primary bucket is this one have theirs between these
+	 * two. */
+	uint32_t new_primaries[2];
+	uint32_t locks[LOCKS_MAX]; /* the buckets to lock, in the order of locking */
 	uint32_t lock_count;
 };
 
-/* Four references from a slot on: the empty ones, a bit each. */
+/* Returns a bit for each empty slot among four. */
 static uint32_t
 empty_of_four(const struct bucket *b, uint32_t slot)
 {
@@ -65,7 +70,7 @@ empty_of_four(const struct bucket *b, uint32_t slot)
 	return vec16_signs(vec16_pack_16(vec16_pack_32(empty, empty), vec16_zero())) & 0xf;
 }
 
-/* Empty slots, a bit each: a slot without a reference has no tag. */
+/* Returns a bit for each empty slot: one without a reference, which then has no tag either. */
 static uint32_t
 empty_slots(const struct bucket *b)
 {
@@ -88,7 +93,7 @@ items_of(const struct migration *m)
 	return count;
 }
 
-/* The number of a target. */
+/* Returns the number of the target that is this bucket; adds it if there is none. */
 static uint32_t
 target_of(const struct index_core *ic, struct migration *m, uint32_t bucket)
 {
@@ -107,7 +112,8 @@ has_room(const struct target *t)
 	return t->planned < (uint32_t)__builtin_popcount(t->empty);
 }
 
-/* Returns the target for an item whose bucket will be this one: STAYS, or NOWHERE if it is full. */
+/* Returns the target for an item that goes to this bucket; STAYS: it is the bucket itself; NOWHERE:
+ * it is full. */
 static uint32_t
 way_to(const struct index_core *ic, struct migration *m, uint32_t bucket)
 {
@@ -119,10 +125,11 @@ way_to(const struct index_core *ic, struct migration *m, uint32_t bucket)
 	return has_room(&m->targets[n]) ? n : NOWHERE;
 }
 
-/* Choose the new bucket of the item in a slot: the one that replaces this one for its key; if that
- * is full, the key's other bucket, unless a walk is between them (walk.c). When the index grows, a
- * displaced item goes to its primary bucket if that has a higher number: gets of it then read one
- * bucket. Slots in buckets with lower numbers are scarce. */
+/* Chooses the new bucket of the item in a slot. First choice: the new bucket that takes this one's
+ * place for the key. If that is full: the key's other bucket, unless a walk is between the two
+ * (walk.c). Exception: in a growing index a displaced item goes back to its primary bucket if that
+ * has a higher number than this one, so that gets of it read one bucket. Lower buckets are not
+ * migrated yet, so their slots are scarce. */
 static struct slot_plan
 choose(const struct index_core *ic, struct migration *m, uint32_t slot, uint32_t ref,
        struct place *after)
@@ -149,22 +156,22 @@ choose(const struct index_core *ic, struct migration *m, uint32_t slot, uint32_t
 	if (to != NOWHERE)
 		return (struct slot_plan){.ref = ref, .to = (uint8_t)to, .tag = tag};
 	if (!moves)
-		after->primary = after->alternate = first; /* a slot elsewhere is of no use */
+		after->primary = after->alternate = first; /* a path that empties a slot of the
+							      other bucket would be of no use */
 	else if (second != m->bucket)
 		to = way_to(ic, m, second);
 	return (struct slot_plan){
 		.ref = ref, .to = (uint8_t)to, .tag = to != NOWHERE ? other_tag : 0};
 }
 
-/* Plan a slot. False: its item finds no slot in *after. */
+/* Plans a slot. False: there is no empty slot for its item in the buckets of *after. */
 static bool
 plan_slot(const struct index_core *ic, struct migration *m, uint32_t slot, struct place *after)
 {
 	const uint32_t ref = bucket_ref(index_bucket(ic->ix, m->bucket), slot);
 	struct slot_plan *sp = &m->slots[slot];
 
-	/* The slot was taken by another item since the plan began: the check under the locks
-	 * notices it. */
+	/* The slot has got another item since the plan began; plan_holds() notices that. */
 	if (sp->to != NOWHERE || (sp->ref != 0 && sp->ref != ref))
 		return true;
 	*sp = choose(ic, m, slot, ref, after);
@@ -173,7 +180,8 @@ plan_slot(const struct index_core *ic, struct migration *m, uint32_t slot, struc
 	return sp->ref == 0 || sp->to != NOWHERE;
 }
 
-/* Plan the slots whose items have no bucket yet. False: *crowded has no slot for one of them. */
+/* Plans the slots that have no plan yet. False: for one of the items there is no empty slot in
+ * *crowded. */
 static bool
 plan_once(const struct index_core *ic, struct migration *m, struct place *crowded)
 {
@@ -198,7 +206,7 @@ plan_begin(struct migration *m)
 		m->slots[i] = (struct slot_plan){.to = NOWHERE};
 }
 
-/* Searches again for empty slots, after a path has freed one or while the locks are held. */
+/* Notes again which slots are empty: after a path has emptied one, or under the locks. */
 static void
 look_again(const struct index_core *ic, struct migration *m)
 {
@@ -220,7 +228,7 @@ add_lock(struct migration *m, uint32_t bucket)
 	m->locks[i] = bucket;
 }
 
-/* List the buckets to lock. */
+/* Lists the buckets to lock. */
 static void
 list_locks(struct migration *m)
 {
@@ -233,8 +241,8 @@ list_locks(struct migration *m)
 			add_lock(m, m->targets[i].bucket);
 }
 
-/* Make as good a plan as possible. False: the slice has searched as many buckets as it may, up to
- * until, and more work may find a better plan. */
+/* Makes the best plan that is possible. False: it is not complete, and the slice has searched all
+ * buckets that it may (until); with more work there may be a better plan. */
 static bool
 plan(struct index_core *ic, struct migration *m, uint32_t until)
 {
@@ -246,7 +254,7 @@ plan(struct index_core *ic, struct migration *m, uint32_t until)
 			return true;
 		if ((int32_t)(ic->searched - until) >= 0)
 			return false;
-		/* A path that ended in a bucket of the plan would take a slot that is needed. */
+		/* Paths avoid the buckets of the plan, whose empty slots are needed. */
 		list_locks(m);
 		if (!path_free_slot(ic, &crowded, m->locks, m->lock_count))
 			return true;
@@ -270,11 +278,11 @@ unlock_all(const struct index_core *ic, const struct migration *m)
 		bucket_unlock(index_bucket(ic->ix, m->locks[i]));
 }
 
-/* True if the item in a slot replaced one of the same key since the plan was made. Then the plan
- * holds for it, too; otherwise a key that is written all the time would spoil every plan. The old
- * item is readable until this core turns. An item that stays in this bucket must have kept its tag:
- * during a resize both buckets of a key may be this one, and the key may have been deleted and
- * stored again, no longer displaced. */
+/* True if the item in a slot has replaced one of the same key since the plan was made. Then the
+ * plan is valid for it, too; otherwise a key that is written all the time would spoil every plan.
+ * The old item is readable until this core turns. If the item is to stay in this bucket its tag
+ * must be the same: during a resize both buckets of a key may be this one, and the key may have
+ * been deleted, and stored again in its other role. */
 static bool
 is_replaced(const struct index_core *ic, struct migration *m, uint32_t slot)
 {
@@ -303,7 +311,8 @@ crosses_walk(const struct index_core *ic, const struct migration *m, uint32_t sl
 	       !walks_let_move(ic, bucket_ref(b, slot));
 }
 
-/* True, under the locks, if the bucket holds what the plan says and the slots are still empty. */
+/* True if the bucket holds what the plan says, and the planned slots are still empty. Under the
+ * locks. */
 static bool
 plan_holds(const struct index_core *ic, struct migration *m)
 {
@@ -324,7 +333,7 @@ plan_holds(const struct index_core *ic, struct migration *m)
 	return true;
 }
 
-/* The item in a slot gets no bucket after all. */
+/* Takes the item in a slot out of the plan: it gets no bucket. */
 static void
 unplan(struct migration *m, uint32_t slot)
 {
@@ -335,7 +344,8 @@ unplan(struct migration *m, uint32_t slot)
 	sp->to = NOWHERE;
 }
 
-/* Under the locks: other writers spoil every plan. Items that are not as planned get no slot. */
+/* Takes all items out of the plan that are not as planned, since other writers spoil every plan.
+ * Under the locks. */
 static void
 give_up(const struct index_core *ic, struct migration *m)
 {
@@ -400,9 +410,9 @@ copy_moved(const struct index_core *ic, struct migration *m, const struct bucket
 	}
 }
 
-/* Under the locks: new primary buckets inherit the overflow bits of this bucket, and get those of
- * items that this migration displaces. They are not fresh: a renewal begins anew after a resize,
- * and its first pass finds what is displaced then (relocate.c). */
+/* Gives the new primary buckets the overflow bits of this bucket, and those of the items that this
+ * migration displaces. Fresh bits are not set: after a resize the renewal starts with a first pass,
+ * which sets them for all displaced items (relocate.c). Under the locks. */
 static void
 copy_overflows(const struct index_core *ic, const struct migration *m)
 {
@@ -420,7 +430,7 @@ copy_overflows(const struct index_core *ic, const struct migration *m)
 	}
 }
 
-/* Clear the overflow bits if this is no key's primary bucket after the step. */
+/* Clears the overflow bits if this bucket will be no key's primary bucket. */
 static void
 clear_overflows(const struct index_core *ic, const struct migration *m)
 {
@@ -436,7 +446,7 @@ clear_moved(const struct migration *m, struct bucket *b)
 			bucket_clear(b, i);
 }
 
-/* Under the locks. */
+/* Copies, changes the geometry, and clears the old slots. Under the locks. */
 static void
 execute_plan(struct index_core *ic, struct migration *m)
 {
@@ -453,7 +463,8 @@ execute_plan(struct index_core *ic, struct migration *m)
 	counter_add(ic->migrated, 1);
 }
 
-/* In a store that never evicts an item without a slot waits until deletes free one. */
+/* True in a store that never evicts if an item has no slot: the bucket waits until deletes empty
+ * some. */
 static bool
 must_wait(const struct index_core *ic, const struct migration *m)
 {
@@ -463,17 +474,17 @@ must_wait(const struct index_core *ic, const struct migration *m)
 	return false;
 }
 
-/* Migrate a bucket. Returns how many items it had; DEFERRED: it still has them. */
+/* Migrates a bucket. Returns how many items it had; DEFERRED: it still has them. */
 static uint32_t
 migrate_bucket(struct index_core *ic, uint32_t *deferred, uint32_t bucket, uint32_t until)
 {
-	struct migration m; /* plan_begin and list_locks begin the rest */
+	struct migration m; /* plan_begin and list_locks set the other fields */
 
 	m.bucket = bucket;
 	m.after = geometry_after(ic->ix);
 	geometry_new_primaries(ic->ix, bucket, &m.new_primaries[0], &m.new_primaries[1]);
 	for (uint32_t tries = 1;; tries++) {
-		/* The next turn continues with the slots that were freed. */
+		/* The next turn continues; slots emptied so far stay empty. */
 		if (!plan(ic, &m, until) && *deferred < MIGRATE_DEFER_MAX) {
 			++*deferred;
 			return DEFERRED;
@@ -488,7 +499,7 @@ migrate_bucket(struct index_core *ic, uint32_t *deferred, uint32_t bucket, uint3
 		}
 		unlock_all(ic, &m);
 	}
-	/* Tombstones do not migrate: they are retired. */
+	/* A tombstone does not migrate; it is retired, which needs space on the retire list. */
 	if (must_wait(ic, &m) || !ic->owner->may_drop(ic, BUCKET_SLOTS)) {
 		unlock_all(ic, &m);
 		return DEFERRED;
@@ -508,8 +519,8 @@ prefetch_items(const struct index_core *ic, uint32_t bucket)
 		prefetch(arena_at(ic->ix->arena, bucket_ref(b, i)));
 }
 
-/* Prefetch the items of a bucket that comes soon: below when the index grows, above when it
- * shrinks. */
+/* Prefetches the items of a bucket that follows soon: a lower one when the index grows, a higher
+ * one when it shrinks. */
 static void
 prefetch_coming(const struct index_core *ic, uint32_t bucket)
 {
@@ -532,7 +543,7 @@ migrate(struct index_core *ic, uint32_t *deferred, uint32_t most)
 
 		if (bucket == UINT32_MAX)
 			return false;
-		/* Flushed items, here and along paths, go to the retire list. */
+		/* Flushed items, in the bucket and along paths, need space on the retire list. */
 		if (!ic->owner->may_drop(ic, MIGRATE_DROPS_MAX))
 			return true;
 		prefetch_coming(ic, bucket);

@@ -1,5 +1,5 @@
 /*
- * migrate.h - during a resize old buckets are emptied, one after the other.
+ * migrate.h - empties old buckets during a resize, one after the other.
  *
  * Thread: the core that has the resize's lock.
  */
@@ -8,8 +8,8 @@
 
 #include "index_core.h"
 
-/* Empties old buckets for this much work (resize_limits.h). False: none is left. *deferred counts
- * the turns that the next bucket has waited for slots. */
+/* Empties old buckets until this much work is done (resize_limits.h). False: no old bucket is left.
+ * *deferred: the turns that the next bucket has waited for slots. */
 bool migrate(struct index_core *ic, uint32_t *deferred, uint32_t most);
 
 #endif

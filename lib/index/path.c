@@ -1,35 +1,35 @@
 /*
- * path.c - a cuckoo path frees a slot for an item when both its buckets are full.
+ * path.c - cuckoo paths, which empty a slot for an item when both its buckets are full.
  *
  * A breadth-first search without locks finds a chain of moves that ends in an empty slot. The moves
  * are made from the empty end backwards (Li et al., EuroSys 2014, section 4.3). Each move is valid
- * by itself, so another writer who breaks the chain costs only the search. The item moved is in at
- * least one of its buckets at every moment.
+ * by itself, so if another writer breaks the chain only the search is lost. An item that is being
+ * moved is in at least one of its buckets at every moment.
  */
 #include "path.h"
 #include "resize_limits.h"
 #include "walk.h"
 
-#define PATH_SEARCHES_MAX 4u /* a path may be broken by other writers before it is run */
+#define PATH_SEARCHES_MAX 4u /* other writers may break a path before it is run */
 
 struct node {
 	uint32_t bucket;
-	uint16_t parent; /* the node whose item would move here */
-	uint8_t slot;    /* of that item in the parent's bucket */
-	uint16_t tag;    /* of that slot, when it was searched */
+	uint16_t parent; /* the node from whose bucket an item would move to this one */
+	uint8_t slot;    /* the slot of that item in the parent's bucket */
+	uint16_t tag;    /* the tag of that slot when it was searched */
 };
 
 struct search {
-	uint32_t seq;          /* of the geometry of the place that needs a slot */
-	const uint32_t *avoid; /* buckets that no item goes into */
+	uint32_t seq;          /* seq of the geometry in which the search began */
+	const uint32_t *avoid; /* buckets to which no item may move */
 	uint32_t avoid_count;
-	uint32_t max; /* nodes */
+	uint32_t max; /* most nodes of this search */
 	uint32_t count;
 	struct node nodes[PATH_NODES_MAX];
 };
 
-/* Returns the other bucket of an item's key, by hashing the key: during a resize the tag does not
- * yield it. Returns the bucket itself if the key has no other. The item stays readable until this
+/* Returns the other bucket of an item's key by hashing the key, since during a resize the tag is
+ * not enough. If the key has no other bucket, returns this one. The item stays readable until this
  * core turns. */
 static uint32_t
 alternate_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t tag)
@@ -46,20 +46,21 @@ alternate_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t
 	return p.primary == bucket ? p.alternate : bucket;
 }
 
-/* A bucket that an item can move to: its other bucket, or the bucket itself if there is none. Each
- * tag is read once: a tag read a second time may be another item's, whose other bucket is not this
- * successor. */
+/* A bucket to which an item can move: its other bucket, or its own if it has no other. The tag is
+ * kept because it must be read only once: a second read may see another item's tag, whose other
+ * bucket is a different one. */
 struct successor {
 	uint32_t bucket;
 	uint16_t tag;
 };
 
-/* Successors found, and prefetched, ahead of the one that is looked at. One in two has an empty
- * slot, and during a resize each is found by its item's key. */
+/* Successors that are found and prefetched ahead of the one that is checked. Half of all
+ * buckets have an empty slot, so few are needed during a resize, when finding one means reading an
+ * item's key. */
 #define SUCCESSORS_AHEAD          (BUCKET_SLOTS - 1)
 #define SUCCESSORS_AHEAD_RESIZING 1u
 
-/* A bucket whose successors are found one after the other. */
+/* A bucket whose successors are being found, one after the other. */
 struct expansion {
 	uint32_t bucket, bucket_count, found;
 	bool resizing;
@@ -73,7 +74,8 @@ expansion_begin(struct expansion *e, const struct index *ix, uint32_t seq, uint3
 
 	e->bucket = bucket;
 	e->found = 0;
-	/* Read before seq is compared: the number of buckets that the search began with. */
+	/* Read before seq is compared, so it is the number of buckets with which the search
+	 * began. */
 	e->bucket_count = index_bucket_count(ix);
 	e->resizing = (seq & GEOMETRY_RESIZING) != 0 || index_seq(ix) != seq;
 	for (uint32_t slot = 0; e->resizing && slot < BUCKET_SLOTS; slot++)
@@ -94,7 +96,7 @@ find_successor(struct expansion *e, const struct index *ix)
 	prefetch(index_bucket(ix, other));
 }
 
-/* The successor by the item in a slot; slots are asked for in order. */
+/* Returns the successor that the item in a slot leads to. Called for the slots in order. */
 static struct successor
 successor_of(struct expansion *e, const struct index *ix, uint32_t slot)
 {
@@ -114,7 +116,7 @@ is_avoided(const struct search *s, uint32_t bucket)
 	return false;
 }
 
-/* True if no walk refuses the move of the item in a slot. */
+/* True if no walk forbids the move of the item in a slot. */
 static bool
 may_leave(const struct index_core *ic, const struct expansion *e, uint32_t to, uint32_t slot)
 {
@@ -123,7 +125,8 @@ may_leave(const struct index_core *ic, const struct expansion *e, uint32_t to, u
 	return walks_let_exchange(ic->walks, e->bucket_count, e->bucket, to);
 }
 
-/* Add the successors of node n. Returns a node with an empty slot, or 0. */
+/* Adds the successors of node n to the search. Returns a node with an empty slot; 0: there is
+ * none. */
 static uint32_t
 expand(const struct index_core *ic, struct search *s, uint32_t n)
 {
@@ -149,7 +152,7 @@ expand(const struct index_core *ic, struct search *s, uint32_t n)
 	return 0;
 }
 
-/* resize_limits.h has the reasons. */
+/* Returns the most nodes of a search (resize_limits.h). */
 static uint32_t
 nodes_max(const struct index_core *ic, const struct search *s)
 {
@@ -160,7 +163,8 @@ nodes_max(const struct index_core *ic, const struct search *s)
 	return s->avoid_count != 0 ? PATH_NODES_MAX : PATH_NODES_FEW;
 }
 
-/* Returns a node with an empty slot, or 0: the roots are known to be full. */
+/* Returns a node with an empty slot; 0: none was found. The two buckets of the place are known to
+ * be full. */
 static uint32_t
 search(const struct index_core *ic, struct search *s, const struct place *p)
 {
@@ -176,8 +180,8 @@ search(const struct index_core *ic, struct search *s, const struct place *p)
 	return found;
 }
 
-/* True, under both locks, if these two are still the buckets of the item in the slot. The unchanged
- * tag proves it, unless the index was resized since the search. */
+/* True if these two are still the buckets of the item in the slot. The same tag proves it, unless
+ * the index was resized since the search. Under both locks. */
 static bool
 move_is_current(const struct index *ix, const struct search *s, uint32_t n, uint32_t ref)
 {
@@ -187,7 +191,7 @@ move_is_current(const struct index *ix, const struct search *s, uint32_t n, uint
 	       alternate_by_key(ix, from, ref, s->nodes[n].tag) == s->nodes[n].bucket;
 }
 
-/* Make the move of node n, from its parent's bucket into its own. False: other writers have broken
+/* Moves the item of node n from its parent's bucket to its own. False: other writers have broken
  * the path. */
 static bool
 move(struct index_core *ic, const struct search *s, uint32_t n)
@@ -204,7 +208,8 @@ move(struct index_core *ic, const struct search *s, uint32_t n)
 
 	if (bucket_tag(from, node->slot) == node->tag && empty < BUCKET_SLOTS &&
 	    move_is_current(ix, s, n, ref) && walks_let_move(ic, ref)) {
-		/* A flushed item must not move: the sweep may have passed the new bucket. */
+		/* A flushed item is dropped: it must not move, since the sweep may have passed the
+		 * new bucket. */
 		if (item_flushed(arena_at(ix->arena, ref), index_generation(ic))) {
 			ic->owner->drop(ic, (struct spot){.bucket = from, .slot = node->slot},
 					DROP_FLUSHED);
@@ -220,8 +225,8 @@ move(struct index_core *ic, const struct search *s, uint32_t n)
 
 /* ---- one step ---- */
 
-/* The slots from which an item may go, in an order that leaves fewest items displaced: displaced
- * ones of the primary bucket, then of the alternate one, then the others. */
+/* The slots from which an item may move, in the order that leaves fewest items displaced: the
+ * displaced items of the primary bucket, then those of the alternate one, then the others. */
 #define STEP_KINDS 4u
 
 static uint32_t
@@ -238,8 +243,8 @@ step_slots(const struct bucket *b, uint32_t kind)
 	return kind < 2 ? displaced : ~displaced & BUCKET_ALL;
 }
 
-/* The slots of a kind, without tombstones; others[slot] is the other bucket of the item there,
- * which is prefetched. */
+/* Returns a bit for each slot of a kind, without tombstones. others[slot]: the other bucket of its
+ * item, which is prefetched. */
 static uint32_t
 step_slots_ahead(const struct index *ix, uint32_t bucket, uint32_t kind, uint32_t *others)
 {
@@ -256,8 +261,9 @@ step_slots_ahead(const struct index *ix, uint32_t bucket, uint32_t kind, uint32_
 	return slots;
 }
 
-/* Under the lock of from: move the item in a slot to its other bucket, if that is not locked and
- * has room. A flushed item is dropped instead, since the sweep may have passed its other bucket. */
+/* Moves the item in a slot to its other bucket, if that has an empty slot and is not locked. A
+ * flushed item is dropped instead, since the sweep may have passed its other bucket. Under the lock
+ * of from. */
 static bool
 step_out(struct index_core *ic, const struct place *p, struct bucket *from, uint32_t slot,
 	 struct bucket *to)
@@ -265,11 +271,11 @@ step_out(struct index_core *ic, const struct place *p, struct bucket *from, uint
 	uint32_t empty = bucket_empty_slot(to);
 	bool done = false;
 
-	/* Trying needs no order of addresses. */
+	/* A try need not follow the order of addresses. */
 	if (empty == BUCKET_SLOTS || !bucket_try_lock(to))
 		return false;
 	empty = bucket_empty_slot(to);
-	/* The tag names the other bucket, unless a resize has begun. */
+	/* The tag yields the other bucket, unless a resize has begun. */
 	if (empty < BUCKET_SLOTS && place_is_current(ic->ix, p) &&
 	    walks_let_move(ic, bucket_ref(from, slot))) {
 		if (unlikely(index_slot_is_flushed(ic, from, slot))) {

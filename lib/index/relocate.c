@@ -1,22 +1,22 @@
 /*
- * relocate.c - the sweep moves displaced items back to their primary buckets, and renews overflow
- * bits.
+ * relocate.c - moves displaced items back to their primary buckets as the sweep passes, and renews
+ * overflow bits.
  *
  * A get of a displaced item reads two buckets, and so does a miss whose tag shares the overflow
  * bit. The sweep moves an item to its primary bucket if that has an empty slot. Overflow bits are
  * renewed in two passes:
  *
  * 1. For every displaced item the fresh bit is set in its primary bucket.
- * 2. Each bucket's fresh bits become its overflow bits; then no bit is fresh.
+ * 2. Each bucket's fresh bits become its overflow bits, and are then cleared.
  *
- * A core that displaces an item sets both bits. So when a bucket is renewed, every item displaced
- * from it has its fresh bit: the first pass has set it, or the item was displaced since. If the
- * index was resized meanwhile, the first pass is repeated, since keys have other primary buckets.
+ * A core that displaces an item sets both bits. So when a bucket is renewed, the fresh bit of each
+ * item displaced from it is set: by the first pass, or when the item was displaced later. After a
+ * resize the first pass is repeated, since keys have other primary buckets.
  */
 #include "relocate.h"
 #include "walk.h"
 
-/* True if the geometry is still the one that the pass began with. */
+/* True if the geometry is the one with which the pass began. */
 static bool
 pass_is_current(const struct relocation *r, const struct index *ix)
 {
@@ -55,7 +55,8 @@ relocate_prefetch(const struct relocation *r, const struct index *ix, uint32_t b
 	}
 }
 
-/* If the slot still has the tag this is its primary bucket, even if the item is another. */
+/* Returns an item to its primary bucket. If the slot still has the tag, that is the primary bucket
+ * of its item, even if it is another item by now. */
 static void
 relocate_item(const struct relocation *r, struct index_core *ic, struct spot alternate,
 	      struct bucket *primary)
@@ -65,7 +66,7 @@ relocate_item(const struct relocation *r, struct index_core *ic, struct spot alt
 	const uint32_t empty = bucket_empty_slot(primary);
 	const uint32_t ref = bucket_ref(alternate.bucket, alternate.slot);
 
-	/* A flushed item must not move: the sweep may have passed the new bucket. */
+	/* A flushed item must not move, since the sweep may have passed the new bucket. */
 	if (empty < BUCKET_SLOTS && pass_is_current(r, ic->ix) &&
 	    bucket_tag(alternate.bucket, alternate.slot) == alternate.tag &&
 	    !item_flushed(arena_at(ic->ix->arena, ref), index_generation(ic)) &&
@@ -86,8 +87,8 @@ set_overflow(struct bucket *primary, uint16_t tag)
 	bucket_unlock(primary);
 }
 
-/* Make the fresh bits the overflow bits. Under the lock no item is displaced from here, and no
- * resize replaces this primary bucket. */
+/* Makes the fresh bits the overflow bits. Under the lock no item is displaced from this bucket, and
+ * no resize replaces it. */
 static void
 age_overflow(const struct relocation *r, const struct index *ix, struct bucket *primary)
 {
@@ -106,8 +107,8 @@ relocate_bucket(const struct relocation *r, struct index_core *ic, uint32_t buck
 	struct bucket *b = index_bucket(ix, bucket);
 	const uint32_t bucket_count = index_bucket_count(ix);
 
-	/* If the pass is current the number of buckets is the one it began with. If it changes now,
-	 * old buckets stay readable until this core turns. */
+	/* If the pass is current, the number of buckets is the one with which it began. If that
+	 * changes now, old buckets stay readable until this core turns. */
 	if (!pass_is_current(r, ix) || bucket >= bucket_count)
 		return;
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {

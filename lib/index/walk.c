@@ -1,32 +1,31 @@
 /*
- * walk.c - shows all items, each once, some buckets at a time.
+ * walk.c - shows each item once, some buckets at a time.
  *
- * A walk goes through positions, not through buckets. A position is 32 bits, the part of the index
- * that lies before it. Each key has two: that of its primary bucket, which is its hash, and that of
- * its alternate bucket, which its hash and its tag add up to. Both are fixed for the key: for any
- * number of buckets the primary bucket is the one at its position, and the alternate bucket is
- * there or one or two buckets behind (index.h). An item is shown at the position of the bucket that
- * it is in.
+ * A walk goes through positions, not through buckets. A position is the fraction of the index that
+ * lies before it, in 32 bits. Each key has two: that of its primary bucket, from its hash, and that
+ * of its alternate bucket, from its hash and its tag. Both stay the same whatever the number of
+ * buckets: the primary bucket is the one at its position, the alternate bucket is at its position
+ * or up to two buckets after it (index.h). An item is shown at the position of the bucket that it
+ * is in.
  *
- * Why an item is shown once: it keeps its position while it stays in one of its buckets, in a
- * resize, too. It changes its position only where it moves to its other bucket, and that is refused
- * (walks_let_move) unless a walk has passed both positions or has reached neither. So what is
- * behind the walk has been shown, and what is ahead of it has not.
+ * Why an item is shown once: it keeps its position, even in a resize, unless it moves to its key's
+ * other bucket. Such a move is refused (walks_let_move) unless each walk has passed both positions
+ * or has reached neither. So the items behind a walk have been shown, and those ahead of it have
+ * not.
  *
- * Why a step misses none: it says which positions are in progress before it looks, and locks each
- * bucket to look at it. A move holds the locks of both its buckets. If it was made before the walk
- * locked the first of them, the walk finds the item where it went; else the core that moves finds
- * the positions in progress, and does not. A resize copies from an old bucket to a new one, under
- * the locks of both: the walk looks at the old ones first.
+ * Why a step misses none: it publishes which positions are in progress, and then locks each bucket
+ * to search it. A move holds the locks of both its buckets. If the move comes before the walk has
+ * locked the first of them, the walk finds the item where it went. If it comes later, the moving
+ * core sees the positions in progress and does not move the item. A resize copies from an old
+ * bucket to a new one under the locks of both, and the walk searches the old ones first.
  *
- * A walk shows the version that a lookup of the key finds then, so none that was replaced
+ * A walk shows the version that a lookup of the key finds at that moment, so none that was replaced
  * meanwhile.
  */
 #include "walk.h"
 #include "geometry.h"
 
-/* Estimated times. Items come from memory; the walk's buckets are adjacent, so they are in the
- * cache. */
+/* Estimated times. An item is read from memory; buckets are adjacent, so they are in the cache. */
 #define BUCKET_NS 40u
 #define ITEM_NS   80u
 
@@ -56,7 +55,8 @@ walks_let_item_move(const struct index_core *ic, uint32_t ref)
 	for (; places != 0; places &= places - 1) {
 		const struct walk_place *p = &ws->place[__builtin_ctz(places)];
 
-		/* Relaxed: a walk publishes before it locks a bucket that this core has locked. */
+		/* Relaxed: a walk publishes before it locks a bucket, and this core has locked
+		 * both. */
 		if (!lets_move(atomic_load_explicit(&p->span, memory_order_relaxed), primary,
 			       alternate))
 			return false;
@@ -64,8 +64,8 @@ walks_let_item_move(const struct index_core *ic, uint32_t ref)
 	return true;
 }
 
-/* An item's position is at its bucket, or up to ALTERNATE_BEHIND buckets before it: for the first
- * buckets that may be at the end of all positions. */
+/* An item's position is at its bucket, or up to ALTERNATE_BEHIND buckets before it. For the first
+ * buckets that includes the last positions. */
 bool
 walks_let_buckets_exchange(const struct walks *ws, uint32_t bucket_count, uint32_t a, uint32_t b)
 {
@@ -74,7 +74,7 @@ walks_let_buckets_exchange(const struct walks *ws, uint32_t bucket_count, uint32
 
 	for (; places != 0; places &= places - 1) {
 		const struct walk_place *p = &ws->place[__builtin_ctz(places)];
-		/* Relaxed: a hint. */
+		/* Relaxed: the answer is a hint. */
 		const uint64_t span = atomic_load_explicit(&p->span, memory_order_relaxed);
 		const uint32_t first = spread((uint32_t)(span >> 32), bucket_count);
 		const uint32_t last = spread((uint32_t)span, bucket_count);
@@ -96,8 +96,8 @@ is_over(const struct walk_place *p, uint32_t now_s, uint32_t pause_s)
 static void
 leave(struct walks *ws, uint32_t place, uint32_t owner)
 {
-	/* The owner goes first: another core may take the place once its bit is clear. Release:
-	 * pairs with the acquire in enter. */
+	/* The owner is cleared first, since another core may take the place once its bit is clear.
+	 * Release: pairs with the acquire in enter. */
 	if (atomic_compare_exchange_strong_explicit(&ws->place[place].owner, &owner, 0,
 						    memory_order_relaxed, memory_order_relaxed))
 		atomic_fetch_and_explicit(&ws->active, ~(1u << place), memory_order_release);
@@ -110,7 +110,8 @@ walks_expire(struct walks *ws, uint32_t now_s)
 
 	for (; places != 0; places &= places - 1) {
 		const uint32_t n = (uint32_t)__builtin_ctz(places);
-		/* Acquire: pairs with the release in enter; a walk that is there has stepped. */
+		/* Acquire: pairs with the release in enter, so the second of the walk's first step
+		 * is visible. */
 		const uint32_t owner =
 			atomic_load_explicit(&ws->place[n].owner, memory_order_acquire);
 
@@ -120,7 +121,7 @@ walks_expire(struct walks *ws, uint32_t now_s)
 	}
 }
 
-/* Takes a place, if there is one. */
+/* Takes a place, if one is free. */
 static void
 enter(const struct index_walk *w, struct walk_cursor *cursor)
 {
@@ -131,8 +132,8 @@ enter(const struct index_walk *w, struct walk_cursor *cursor)
 	while (active != (1u << WALKS_MAX) - 1) {
 		const uint32_t n = (uint32_t)__builtin_ctz(~active);
 
-		/* Acquire: pairs with the release in leave; what the last walk wrote here comes
-		 * first. */
+		/* Acquire: pairs with the release in leave, so what the place's last walk wrote
+		 * comes first. */
 		if (!atomic_compare_exchange_weak_explicit(&ws->active, &active, active | 1u << n,
 							   memory_order_acquire,
 							   memory_order_relaxed))
@@ -147,7 +148,7 @@ enter(const struct index_walk *w, struct walk_cursor *cursor)
 	}
 }
 
-/* Loses the place if the walk has paused for too long. */
+/* Gives up the place if the walk has paused for too long. */
 static void
 keep_place(const struct index_walk *w, struct walk_cursor *cursor)
 {
@@ -162,11 +163,12 @@ keep_place(const struct index_walk *w, struct walk_cursor *cursor)
 		atomic_store_explicit(&p->stepped_s, w->now_s, memory_order_relaxed);
 }
 
-/* Says which positions are in progress. */
+/* Publishes which positions are in progress. */
 static void
 publish(const struct index_walk *w, const struct walk_cursor *cursor, uint32_t first, uint32_t last)
 {
-	/* Relaxed: the locks of the buckets, which come next, order it (walks_let_item_move). */
+	/* Relaxed: the locks of the buckets, which are taken next, order it
+	 * (walks_let_item_move). */
 	if (cursor->owner != 0)
 		atomic_store_explicit(&w->places->place[cursor->place].span,
 				      (uint64_t)first << 32 | last, memory_order_relaxed);
@@ -180,7 +182,7 @@ is_before(const struct walk_found *a, const struct walk_found *b)
 	return a->position < b->position || (a->position == b->position && a->hash < b->hash);
 }
 
-/* Adds the item in a slot if its position is one of the step's. */
+/* Adds the item in a slot, if its position is one of the step's. */
 static void
 add(const struct index *ix, struct walk_step *s, uint32_t ref, uint16_t tag)
 {
@@ -194,7 +196,7 @@ add(const struct index *ix, struct walk_step *s, uint32_t ref, uint16_t tag)
 		return;
 	while (n != 0 && is_before(&f, &s->found[n - 1]))
 		n--;
-	/* A resize has copied it since it was found. */
+	/* The item was found before, and a resize has copied it since. */
 	if (n != 0 && s->found[n - 1].position == f.position && s->found[n - 1].hash == f.hash)
 		return;
 	ensure(s->count < FOUND_MAX);
@@ -202,7 +204,8 @@ add(const struct index *ix, struct walk_step *s, uint32_t ref, uint16_t tag)
 	s->found[n] = f;
 }
 
-/* Looks at all items of a bucket, or at those displaced to it. Returns the time it takes. */
+/* Searches a bucket: all of its items, or only the displaced ones. Returns the time that it
+ * takes. */
 static uint32_t
 look(const struct index *ix, struct walk_step *s, uint32_t n, bool all)
 {
@@ -230,7 +233,8 @@ look(const struct index *ix, struct walk_step *s, uint32_t n, bool all)
 	return BUCKET_NS + items * ITEM_NS;
 }
 
-/* Finds the items at the step's positions by one number of buckets. Returns the time it takes. */
+/* Finds the items at the step's positions, for one number of buckets. Returns the time that it
+ * takes. */
 static uint32_t
 find_among(const struct index *ix, struct walk_step *s, uint32_t bucket_count)
 {
@@ -243,7 +247,7 @@ find_among(const struct index *ix, struct walk_step *s, uint32_t bucket_count)
 	return ns;
 }
 
-/* Returns the last position of the bucket that has this one. */
+/* Returns the last position in the bucket in which this position is. */
 static uint32_t
 last_in_bucket(uint32_t bucket_count, uint32_t position)
 {
@@ -265,7 +269,7 @@ same_buckets(const struct geometry *a, const struct geometry *b)
 	       (!is_resizing(a) || a->new_count == b->new_count);
 }
 
-/* Finds the items from the cursor's position to the end of its bucket. False: a resize has begun or
+/* Finds the items from the cursor's position to the end of its bucket. False: a resize began or
  * ended meanwhile. */
 static bool
 find(const struct index_walk *w, struct walk_cursor *cursor)
@@ -293,7 +297,7 @@ find(const struct index_walk *w, struct walk_cursor *cursor)
 	return s->of != NULL;
 }
 
-/* True if the walk has shown what was found there. */
+/* True if the walk has shown the item that was found there. */
 static bool
 is_behind(const struct walk_cursor *cursor, const struct walk_found *f)
 {
@@ -301,7 +305,7 @@ is_behind(const struct walk_cursor *cursor, const struct walk_found *f)
 	       (cursor->amid && f->position == cursor->at && f->hash <= cursor->hash);
 }
 
-/* Shows what was found and has not been shown. Returns how many. */
+/* Shows the found items that it has not shown. Returns how many. */
 static uint32_t
 show(const struct index_walk *w, struct walk_cursor *cursor, const struct item **items,
      uint32_t max)

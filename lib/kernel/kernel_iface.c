@@ -1,5 +1,5 @@
 /*
- * kernel_iface.c - asks by a socket of its own, which ends at once.
+ * kernel_iface.c - asks the kernel by a socket that exists only during the call.
  */
 #include "kernel_iface.h"
 

@@ -11,8 +11,7 @@
 #include <stdbool.h>
 #include <sys/ioctl.h>
 
-/* Asks what is known of the interface by an ioctl, SIOCGIFFLAGS for one; its name is put into
- * *r. */
+/* Asks about the interface by an ioctl, such as SIOCGIFFLAGS; puts the name into *r. */
 bool kernel_iface_ask(const char *name, unsigned long what, struct ifreq *r);
 /* True if there is such an interface and it is up. */
 bool kernel_iface_is_up(const char *name);

@@ -54,8 +54,8 @@ kernel_lane_add_port(struct kernel_lane *k, enum kernel_transport transport, uin
 	k->ports[transport][port / 64] |= UINT64_C(1) << port % 64;
 }
 
-/* A leaky-bucket policer as one time (GCRA, ITU-T I.371): each frame pays for the interval that it
- * may use, at most `burst` of them ahead. */
+/* True if the rate permits a frame. A leaky bucket kept as one time (GCRA, ITU-T I.371): each frame
+ * moves paid_ns on by its interval, by at most `burst` intervals ahead of now. */
 static bool
 rate_has_room(uint64_t paid_ns, uint64_t cost_ns, uint64_t burst, uint64_t now_ns)
 {

@@ -1,12 +1,13 @@
 /*
- * kernel_port.c - receives from the queue, then from the ring; all else is the lower port's.
+ * kernel_port.c - receives from the queue, and then from the ring; everything else is done by the
+ * lower port.
  */
 #include "kernel_port.h"
 #include "kernel_lane.h"
 #include "wire/eth_wire.h"
 
 struct kernel_port {
-	struct port port; /* first: the port is this struct */
+	struct port port; /* first member, so that the port is also this struct */
 	struct port *lower;
 	struct kernel_ring ring;
 };
@@ -17,7 +18,7 @@ of(struct port *port)
 	return (struct kernel_port *)(void *)port;
 }
 
-/* Appends one copy to the burst. False: the ring is empty, or the pool. */
+/* Appends a copy to the burst. False: the ring or the pool is empty. */
 static bool
 take_copy(struct kernel_port *k, struct burst *b)
 {
@@ -74,7 +75,7 @@ port_drop(struct port *port, struct frame *const *frames, uint32_t count)
 	lower->ops->drop(lower, frames, count);
 }
 
-/* Called only if the lower port lends: its caps are the port's. */
+/* Called only if the lower port supports loans, since the caps are its own. */
 static bool
 port_lend(struct port *port, struct frame *frame, const struct port_loan *loan)
 {

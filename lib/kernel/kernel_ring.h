@@ -5,8 +5,8 @@
  * Shape:  KERNEL_RING slots of one frame each, between one writer and one reader. The writer fills
  *         the slot of kernel_ring_begin() and commits it; the reader reads the oldest and pops it.
  * Units:  bytes; indices run freely, a slot is index % KERNEL_RING.
- * Owner:  the ring owns its slots. No frame of a port is in it, so a reader that is late takes no
- *         frame from a pool.
+ * Owner:  the ring owns its slots. It holds copies, so a reader that is late keeps no frame from a
+ *         port's pool.
  * Thread: begin and commit by the writer, first and pop by the reader.
  * Errors: NULL: the ring is full, or empty.
  * Bounds: KERNEL_RING frames.
@@ -25,7 +25,7 @@
 struct kernel_ring {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t tail; /* written by the writer */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t head; /* written by the reader */
-	_Alignas(CACHE_LINE_BYTES) uint8_t *slots;        /* NULL: the ring is not used */
+	_Alignas(CACHE_LINE_BYTES) uint8_t *slots;        /* NULL: the ring is not in use */
 	uint32_t slot_bytes;
 	uint32_t len[KERNEL_RING];
 };
@@ -36,25 +36,25 @@ kernel_ring_slot(const struct kernel_ring *r, uint32_t at)
 	return r->slots + (size_t)(at % KERNEL_RING) * r->slot_bytes;
 }
 
-/* Returns the slot that the next frame is written to. */
+/* Returns the slot for the next frame. */
 static inline uint8_t *
 kernel_ring_begin(const struct kernel_ring *r)
 {
-	const uint32_t tail =
-		atomic_load_explicit(&r->tail, memory_order_relaxed); /* this thread's own index */
+	const uint32_t tail = atomic_load_explicit(
+		&r->tail, memory_order_relaxed); /* only this thread writes it */
 
-	/* Pairs with the release in kernel_ring_pop: the reader has finished with the slot. */
+	/* Pairs with the release in kernel_ring_pop: the reader no longer needs the slot. */
 	if (tail - atomic_load_explicit(&r->head, memory_order_acquire) == KERNEL_RING)
 		return NULL;
 	return kernel_ring_slot(r, tail);
 }
 
-/* Passes the frame of kernel_ring_begin() on. */
+/* Passes the frame in the slot of kernel_ring_begin() to the reader. */
 static inline void
 kernel_ring_commit(struct kernel_ring *r, uint32_t len)
 {
-	const uint32_t tail =
-		atomic_load_explicit(&r->tail, memory_order_relaxed); /* this thread's own index */
+	const uint32_t tail = atomic_load_explicit(
+		&r->tail, memory_order_relaxed); /* only this thread writes it */
 
 	r->len[tail % KERNEL_RING] = len;
 	/* Pairs with the acquire in kernel_ring_first: the slot is complete. */
@@ -65,8 +65,8 @@ kernel_ring_commit(struct kernel_ring *r, uint32_t len)
 static inline const uint8_t *
 kernel_ring_first(const struct kernel_ring *r, uint32_t *len)
 {
-	const uint32_t head =
-		atomic_load_explicit(&r->head, memory_order_relaxed); /* this thread's own index */
+	const uint32_t head = atomic_load_explicit(
+		&r->head, memory_order_relaxed); /* only this thread writes it */
 
 	/* Pairs with the release in kernel_ring_commit. */
 	if (atomic_load_explicit(&r->tail, memory_order_acquire) == head)
@@ -78,8 +78,8 @@ kernel_ring_first(const struct kernel_ring *r, uint32_t *len)
 static inline void
 kernel_ring_pop(struct kernel_ring *r)
 {
-	const uint32_t head =
-		atomic_load_explicit(&r->head, memory_order_relaxed); /* this thread's own index */
+	const uint32_t head = atomic_load_explicit(
+		&r->head, memory_order_relaxed); /* only this thread writes it */
 
 	/* Pairs with the acquire in kernel_ring_begin: the slot may be written again. */
 	atomic_store_explicit(&r->head, head + 1, memory_order_release);

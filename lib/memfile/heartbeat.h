@@ -2,16 +2,16 @@
  * heartbeat.h - readings of the clocks while the cache served, written ten times a second into
  * the memory that outlives the process.
  *
- * A successor continues the store's clock from the last heartbeat and derives from it how long
- * the cache was away (keep_gap.h). Clocks that were read far apart would falsify both, so they
- * are read again.
+ * A successor continues the store's clock from the last heartbeat and derives from it how long the
+ * cache was away (keep_gap.h). Both would be wrong if the clocks were read far apart; in that case
+ * they are read again.
  *
  * Shape:  two slots, written alternately with the counter last, so that one slot is complete at
  *         any time.
  * Units:  ns. boot_ns: CLOCK_BOOTTIME; wall_ns: since 1970; store_ns: on the store's clock.
- * Thread: one thread writes. A reader reads after that thread has ended, or may get a beat of any
+ * Thread: one thread writes. A reader that reads before that thread has ended may get a beat of any
  *         age.
- * Errors: clocks that stay torn give no beat.
+ * Errors: if the clocks cannot be read at one moment there is no beat.
  * Bounds: BEAT_TRIES_MAX readings of the clocks.
  */
 #ifndef CLOCKOO_HEARTBEAT_H
@@ -43,8 +43,8 @@ struct clocks {
 	void *arg;
 };
 
-/* Reads the three clocks at one moment; served_boot_ns of *beat stays. False if the readings
- * stayed torn. */
+/* Reads the three clocks at one moment; served_boot_ns of *beat stays. False: that was not
+ * possible. */
 bool beat_read_clocks(struct beat *beat, const struct clocks *clocks);
 
 void heartbeat_write(struct heartbeat *h, const struct beat *beat);

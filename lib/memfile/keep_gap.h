@@ -4,8 +4,8 @@
  *
  * Clients' invalidations during the gap are lost, so items are kept only over a short gap. Two
  * clocks measure the time since the cache last served: the one that counts from the machine's
- * start, and the wall clock. If they disagree, the wall clock was set, and items that expire by
- * it would live too long or too short.
+ * start, and the wall clock. If they disagree, the wall clock was set, and items whose expiry is a
+ * date would live too long or too short.
  *
  * Shape:  a pure function of the last heartbeat and of now.
  * Units:  ns; keep_for_s in seconds.
@@ -18,8 +18,8 @@
 #include "config/config.h"
 #include "heartbeat.h"
 
-#define GAP_STEP_NS 2000000000ll /* clocks that differ by more: the wall clock was set */
-/* No store runs this long (30 years): its clock has 32 bits of seconds. */
+#define GAP_STEP_NS 2000000000ll /* if the clocks differ by more, the wall clock was set */
+/* No store's clock gets as high (30 years): it has 32 bits of seconds. */
 #define GAP_CLOCK_END_NS (1000000000ull * 1000000000u)
 #define GAP_WORDS        128u
 #define BOOT_ID_BYTES    40u /* /proc/sys/kernel/random/boot_id and its zero */
@@ -29,7 +29,7 @@ enum gap_verdict {
 	GAP_NEVER,    /* memory.keep_for forbids it */
 	GAP_UNSERVED, /* no process has ever served with this memory */
 	GAP_REBOOTED,
-	GAP_BACKWARD, /* the last heartbeat is in the future of the clock that is never set */
+	GAP_BACKWARD, /* the last heartbeat is in the future, by the clock that is never set */
 	GAP_STEPPED,  /* the wall clock was set */
 	GAP_TOO_LONG,
 	GAP_DAMAGED, /* values that no process wrote */
@@ -47,16 +47,15 @@ struct gap {
 	char words[GAP_WORDS]; /* why the cache is not kept; else empty */
 };
 
-/* Judges the gap. keep_for_s: KEEP_FOR_NEVER, KEEP_FOR_ALWAYS or a number. boot_id: the machine's
- * when the cache last served. */
+/* Judges the gap. keep_for_s: KEEP_FOR_NEVER, KEEP_FOR_ALWAYS or seconds. boot_id: that of the
+ * machine when the cache last served. */
 void gap_judge(struct gap *gap, const struct heartbeat *last, const char *boot_id,
 	       const struct gap_now *now, uint32_t keep_for_s);
-/* As gap_judge, for items that were saved to a disk with the clocks of their last service. They
- * may come from before a reboot, or from another machine, where only the wall clock gives the
- * gap. */
+/* Judges as gap_judge does, for items saved to a disk with the clocks of their last service. They
+ * may be from before a reboot, or from another machine; then only the wall clock shows the gap. */
 void gap_judge_saved(struct gap *gap, const struct beat *last, const char *boot_id,
 		     const struct gap_now *now, uint32_t keep_for_s);
-/* Adds later_ns of further time without service to a gap of GAP_KEEP: updates away_ns and the
+/* Adds later_ns, a further time without service, to a gap of GAP_KEEP: updates away_ns and the
  * verdict. */
 void gap_judge_later(struct gap *gap, uint64_t later_ns, uint32_t keep_for_s);
 

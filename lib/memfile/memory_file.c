@@ -21,7 +21,7 @@
 #define RETRY_MS    50u
 #define MODE        0600
 #define HUGE_REMEDY "reserve more (clockoo doctor says how many)"
-#define OPTION      "%s: %s: " /* arguments: struct memory_file's option and path */
+#define OPTION      "%s: %s: " /* the arguments are option and path of struct memory_file */
 #define STAT_BLOCK  512u       /* unit of st_blocks */
 #define HUGE_BYTES  ((size_t)2 << 20)
 #define SMALL_BYTES 4096
@@ -74,7 +74,7 @@ memory_file_place_ok(const char *option, const char *path, bool *huge, struct er
 	return fd >= 0;
 }
 
-/* True if the file has the owner, type and mode that its content needs to be trusted. */
+/* True if owner, type and mode of the file are such that its content can be trusted. */
 static bool
 is_ours(const struct memory_file *f, const struct stat *st, uid_t other_uid, struct error *err)
 {
@@ -91,7 +91,7 @@ is_ours(const struct memory_file *f, const struct stat *st, uid_t other_uid, str
 	return true;
 }
 
-/* Returns the process that holds the lock, by the page in the file; 0 if the page does not
+/* Returns the process that holds the lock, according to the page in the file; 0: the page does not
  * say. */
 static uint32_t
 holder(const struct memory_file *f, size_t page_at)
@@ -134,7 +134,7 @@ memory_file_changed_ns(const struct memory_file *f)
 
 enum lock_result { LOCK_MINE, LOCK_BUSY, LOCK_OTHER_FILE, LOCK_FAILED };
 
-/* Tries to lock the file once. A file that was removed or replaced meanwhile no longer has the
+/* Tries once to lock the file. If the file was removed or replaced meanwhile, it no longer has the
  * name, and is refused. */
 static enum lock_result
 try_lock(struct memory_file *f, int folder, const char *name, uid_t other_uid, struct error *err)
@@ -155,7 +155,7 @@ try_lock(struct memory_file *f, int folder, const char *name, uid_t other_uid, s
 	if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_ino != st.st_ino ||
 	    named.st_dev != st.st_dev)
 		return LOCK_OTHER_FILE;
-	/* Root creates the file for the user that it becomes (-u). */
+	/* Root creates the file for the user to which it changes (-u). */
 	if (other_uid != MEMORY_FILE_NO_UID && st.st_uid != other_uid &&
 	    fchown(f->fd, other_uid, (gid_t)-1) != 0) {
 		error_set(err, OPTION "cannot give it to user %u: %s", f->option, f->path,
@@ -201,9 +201,9 @@ lock(struct memory_file *f, int folder, const struct memory_file_wanted *wanted,
 
 enum whose { WHOSE_OURS, WHOSE_OURS_DAMAGED, WHOSE_OTHER_OPTION, WHOSE_FOREIGN };
 
-/* Returns whose file it is. A file of this program has its magic word and its page. If a start
- * was killed while it created the file, the page or the word is zero. Either of the two is enough
- * to recognise a file that was truncated or overwritten. */
+/* Returns whose file it is. A file of this program has its magic word and its page. One of the two
+ * is zero if a start was killed while it created the file. Each of them alone is enough to
+ * recognise a file that was truncated or overwritten. */
 static enum whose
 whose(const struct memory_file *f, const struct memory_file_wanted *wanted)
 {
@@ -272,8 +272,9 @@ take_ours(struct memory_file *f, int folder, const struct memory_file_wanted *wa
 			 f->option, f->path);
 }
 
-/* True if the file would fit once its own blocks are given back. A file system that does not
- * count its blocks (hugetlbfs without a size) allocates the pages when the file is mapped. */
+/* True if there would be room for the file once its present blocks are freed. A file system that
+ * does not count its blocks (hugetlbfs without a size) allocates the pages when the file is
+ * mapped. */
 static bool
 fits(const struct memory_file *f, const struct statfs *fs, struct error *err)
 {
@@ -291,7 +292,7 @@ fits(const struct memory_file *f, const struct statfs *fs, struct error *err)
 			 (unsigned long long)left >> 20, f->size_option);
 }
 
-/* Removes a damaged file that leaves no room for a new one: it is kept only for inspection. */
+/* Removes a damaged file, kept only for inspection, if it leaves no room for a new one. */
 static void
 give_back_damaged(struct memory_file *f, int folder, const struct statfs *fs)
 {
@@ -362,8 +363,8 @@ memory_file_renew(struct memory_file *f, const struct memory_file_wanted *wanted
 	return memory_file_open(f, wanted, err);
 }
 
-/* Returns an address at which a tmpfs's huge pages can be mapped as huge pages; NULL: any
- * address. */
+/* Returns an address at which huge pages of a tmpfs can be mapped as such; NULL: any address will
+ * do. */
 static void *
 huge_place(const struct memory_file *f)
 {
@@ -383,7 +384,7 @@ huge_place(const struct memory_file *f)
 bool
 memory_file_map(struct memory_file *f, struct error *err)
 {
-	/* The address is free, as no other thread runs; if it is not, the kernel chooses
+	/* The address is free, since no other thread runs. If it is not, the kernel chooses
 	 * another. */
 	void *at = mmap(huge_place(f), f->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
 
@@ -392,15 +393,15 @@ memory_file_map(struct memory_file *f, struct error *err)
 				 f->bytes >> 20, strerror(errno), f->huge ? HUGE_REMEDY : "lower ",
 				 f->huge ? "" : f->size_option);
 	f->base = at;
-	/* A child that inherited the mapping would keep the lock, and a core file needs no copy
-	 * of the memory. */
+	/* A child must not inherit the mapping, since it would keep the lock; and a core file needs
+	 * no copy of the memory. */
 	madvise(at, f->bytes, MADV_DONTFORK);
 	madvise(at, f->bytes, MADV_DONTDUMP);
 	return true;
 }
 
-/* Gives an empty tmpfs file huge pages, as far as the kernel has them; the mount options do not
- * matter. MADV_COLLAPSE only examines addresses that already have a page. */
+/* Gives an empty tmpfs file huge pages, as far as the kernel has them, independent of the mount
+ * options. MADV_COLLAPSE considers only addresses that already have a page. */
 static void
 make_huge(struct memory_file *f)
 {
@@ -427,8 +428,7 @@ memory_file_populate(struct memory_file *f, struct error *err)
 				   : fallocate(f->fd, 0, 0, (off_t)f->bytes) == 0;
 
 	f->populated = f->huge ? f->bytes : 0;
-	/* A kernel before 5.14 does not know the advice, but hugepages are reserved
-	 * nevertheless. */
+	/* Kernels before 5.14 do not have the advice, but hugepages are reserved in any case. */
 	return there || (f->huge && errno == EINVAL) ||
 	       error_set(err, OPTION "%zu MB are not there (%s): %s%s", f->option, f->path,
 			 f->bytes >> 20, strerror(errno),

@@ -1,5 +1,5 @@
 /*
- * memory_page.c - the page's few words, each of which is changed by one store.
+ * memory_page.c - the page's few words, each of which one store changes.
  */
 #include "memory_page.h"
 
@@ -64,7 +64,7 @@ memory_page_begin(struct memory_page *p, struct file_id file, const char *boot_i
 	memset(p, 0, sizeof *p);
 	p->pid = pid;
 	p->incarnation = 1;
-	p->attempts = 1; /* this start is one */
+	p->attempts = 1; /* this start is an attempt */
 	p->file = file;
 	memcpy(p->boot_id, boot_id, strnlen(boot_id, BOOT_ID_BYTES - 1));
 	atomic_store_explicit(&p->magic, MEMORY_PAGE_MAGIC, memory_order_release);

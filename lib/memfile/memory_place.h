@@ -1,5 +1,5 @@
 /*
- * memory_place.h - risks of a memory file's place, and remedies.
+ * memory_place.h - warnings about the place of a memory file, with remedies.
  *
  * Shape:  a pure function of the facts about the place, with lines for doctor and --check.
  * Thread: any.
@@ -19,7 +19,7 @@ struct memory_place {
 	const char *folder; /* without symbolic links */
 	bool huge;          /* on hugetlbfs; else on tmpfs */
 	bool swaps;         /* the machine has swap */
-	uint32_t uid;       /* the user that the program runs as */
+	uint32_t uid;       /* the user as which the program runs */
 };
 
 struct memory_warning {

@@ -2,10 +2,9 @@
  * metrics.h - writes the content of `stats` and its tables as metrics and as JSON.
  *
  * The text of all replies (admin_snapshot_mt of lib/admin) is parsed into rows, which are written
- * in Prometheus' text format, in OpenMetrics 1.0, or as JSON. A rule turns each row into a
- * metric, so a row that a room adds to a reply is exported without a line here. metrics_names.c
- * has what no rule can derive: the rows that count up, and the names of memcached_exporter that
- * mean the same.
+ * in Prometheus' text format, in OpenMetrics 1.0, or as JSON. A rule turns each row into a metric,
+ * so a row that a room adds to a reply is exported without a line here. metrics_names.c has what no
+ * rule can derive: which rows are counters, and the names that memcached_exporter has for rows.
  *
  * Shape:  `stats net` begins a reply, `STAT name value` is a row of it, `STAT 3:name value` a row
  *         with index 3. A row's metric is clockoo_net_name, or clockoo_name for `stats` itself;

@@ -27,7 +27,7 @@ view_is(struct view v, const char *text)
 	return view_equal(v, text_view(text));
 }
 
-/* True if value is digits, perhaps with a point and more digits: a number for both JSON and
+/* True if value is digits, which a point and more digits may follow: a number for both JSON and
  * Prometheus. */
 bool metrics_is_number(struct view value);
 
@@ -36,7 +36,7 @@ bool metrics_is_number(struct view value);
 /* True if this row of this reply is a counter. */
 bool metrics_counts_up(struct view reply, struct view name);
 
-/* True if a row of the rooms' lists of counters is a level, not a counter. */
+/* True if a row in the rooms' lists of counters is a level, not a counter. */
 bool metrics_is_level(struct view name);
 
 /* Returns the label for the index before the colon in rows of this reply. */

@@ -1,6 +1,6 @@
 /*
- * metrics_json.c - writes rows as JSON: a reply is an object, and so is each index 3 of its rows
- * 3:name.
+ * metrics_json.c - writes rows as JSON. A reply is an object; in it, the rows with the same index,
+ * such as 3:name, are an object.
  */
 #include "metrics_internal.h"
 

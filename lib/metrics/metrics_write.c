@@ -20,7 +20,8 @@ struct writer {
 struct family {
 	char name[METRICS_NAME_MAX + 1];
 	bool counter;
-	uint32_t decimals; /* of a second, in whole numbers of rows; 0: seconds, or not a time */
+	/* Decimals of a second in which rows count, in whole numbers; 0: seconds, or not a time. */
+	uint32_t decimals;
 	const char *words; /* description of its counter; NULL: none */
 };
 
@@ -66,7 +67,7 @@ shows_counters(struct view reply)
 	       view_is(reply, "counters");
 }
 
-/* Renames a level whose name ends as a part of a histogram would. */
+/* Renames a level whose name would end like a part of a histogram. */
 static void
 level_rename(char *name)
 {
@@ -111,7 +112,8 @@ family_of(struct family *f, const struct metrics *m, struct view reply, struct v
 
 /* ---- samples ---- */
 
-/* Writes a text for a label, which is UTF-8: printable ASCII as it is, other bytes as \xHH. */
+/* Writes a text for a label, which must be UTF-8: printable ASCII unchanged, other bytes as
+ * \xHH. */
 static void
 put_escaped(struct metrics_out *out, struct view text)
 {
@@ -194,7 +196,7 @@ put_type(struct writer *w, const char *name, bool counter)
 	metrics_put_text(&w->out, counter ? "counter\n" : "gauge\n");
 }
 
-/* Removes a sample that did not fit whole. True if it fit. */
+/* Removes a sample that did not fit as a whole. True if it did. */
 static bool
 whole_or_none(struct writer *w, uint8_t *begun)
 {
@@ -411,7 +413,7 @@ metrics_write(struct metrics *m, enum metrics_format format, uint8_t *to, size_t
 	m->left_out = 0;
 	if (room < 1024)
 		return 0;
-	w.out.end -= 512; /* reserved for the end */
+	w.out.end -= 512; /* reserved for the end of the text */
 	put_own(&w, "memcached_up", "Is it up?", 1);
 	for (uint32_t i = 0; i < metrics_alias_count; i++)
 		alias_write(&w, i, &written);

@@ -43,7 +43,7 @@ access_nets_same(const struct access_net *nets, uint32_t count)
 	return count;
 }
 
-/* Returns how many different networks of `bits` bits the longer IPv4 networks begin in. */
+/* Returns in how many different networks of `bits` bits the longer IPv4 networks begin. */
 static uint32_t
 count_longer(const struct access_net *nets, uint32_t count, uint32_t bits)
 {
@@ -116,7 +116,7 @@ root_of(struct table *t, uint32_t first)
 	return &t->words[ACCESS_ROOTS + (first >> 8 | (first & 0xff) << 8)];
 }
 
-/* Returns the row of an address, and gives it a row of its own first if it shares one. */
+/* Returns the row of an address; gives it a row of its own first, if it shares one. */
 static uint32_t
 row_of(struct table *t, uint32_t ip)
 {
@@ -165,8 +165,8 @@ enter_v4(struct table *t, uint32_t ip, uint32_t len, bool deny)
 	}
 }
 
-/* Denies the martian sources of source_valid() in classify.c, since a core with a table skips that
- * check. */
+/* Denies the martian sources of source_valid() in classify.c, since a core that has a table skips
+ * that check. */
 static void
 deny_martians(struct table *t)
 {
@@ -198,8 +198,8 @@ struct ranges {
 	bool denies_first;
 };
 
-/* Begins a range at an address, unless the verdict there is the same already. A range that began at
- * the same address is replaced. */
+/* Begins a range at an address, unless the verdict there is the same already. Replaces a range that
+ * begins at the same address. */
 static void
 verdict_begin(struct ranges *r, struct ip_position at, bool deny)
 {

@@ -5,8 +5,9 @@
  * list allows any network, of either family; otherwise it is allowed. Sources that no host can have
  * (RFC 1122 section 3.2.1.3) are always denied.
  *
- * Shape:  IPv4: two loads, by bits 31-16 and 15-8, and a third by 7-0 where a network is longer
- *         than /24. IPv6: the starts of ranges in order; every other range is denied.
+ * Shape:  IPv4: a lookup makes two loads, by bits 31-16 and 15-8, and a third by bits 7-0 if a
+ *         network there is longer than /24. IPv6: the starts of ranges, in order; every second
+ *         range is denied.
  * Owner:  the caller of access_list_make keeps the region; nothing changes afterwards.
  * Thread: made by one thread, then read by any.
  * Errors: none: the networks are sorted, and no two are the same.
@@ -22,7 +23,7 @@
 
 struct access_net {
 	struct ip_addr ip;  /* no bit after the prefix is set */
-	uint8_t prefix_len; /* in bits of the 128, as in ip_addr.h */
+	uint8_t prefix_len; /* bits of the 128 of an ip_addr.h address */
 	bool allow;
 };
 
@@ -50,7 +51,7 @@ void access_nets_sort(struct access_net *nets, uint32_t count);
 /* Returns the index of the first network that equals the one before it; count: none. */
 uint32_t access_nets_same(const struct access_net *nets, uint32_t count);
 
-/* Takes sorted networks, no two of which are equal. */
+/* Returns the memory for sorted networks, no two of which are equal. */
 size_t access_list_bytes(const struct access_net *nets, uint32_t count);
 const struct access_list *access_list_make(struct region *region, const struct access_net *nets,
 					   uint32_t count);

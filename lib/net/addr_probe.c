@@ -1,5 +1,5 @@
 /*
- * addr_probe.c - probes for our own addresses before the first is used, and their answers.
+ * addr_probe.c - probes for our own addresses before the first is used, and evaluates the answers.
  */
 #include "addr_probe.h"
 #include "base/hash.h"
@@ -18,7 +18,7 @@ arp_probe_emit(uint8_t *frame, const uint8_t mac[6], uint32_t ip)
 {
 	static const uint8_t broadcast[ETH_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 	struct arp arp = {.op = ARP_REQUEST,
-			  .target_ip = ip}; /* sent from address 0, which no cache learns */
+			  .target_ip = ip}; /* from address 0, which no host learns */
 
 	memcpy(arp.sender_mac, mac, ETH_MAC_BYTES);
 	eth_emit(frame, broadcast, mac, ETH_TYPE_ARP);
@@ -26,8 +26,8 @@ arp_probe_emit(uint8_t *frame, const uint8_t mac[6], uint32_t ip)
 	return ETH_HEADER_BYTES + ARP_PACKET_BYTES;
 }
 
-/* Writes a solicitation (RFC 4862 section 5.4.2). It has no option, because it has no source
- * address (RFC 4861 section 4.3). */
+/* Writes a solicitation (RFC 4862 section 5.4.2). It has no option, since it has no source address
+ * (RFC 4861 section 4.3). */
 static uint32_t
 nd_probe_emit(uint8_t *frame, const uint8_t mac[6], const struct ip_addr *ip)
 {
@@ -56,7 +56,7 @@ addr_probe_emit(uint8_t *frame, const uint8_t mac[6], const struct ip_addr *ip)
 				 : nd_probe_emit(frame, mac, ip);
 }
 
-/* A frame received: the link that it came from, and its sender. */
+/* A received frame: its sender, and the link on which it arrived. */
 struct probe_frame {
 	uint8_t link;
 	const uint8_t *from;
@@ -91,8 +91,8 @@ judge_arp(struct addr_probe *p, const uint8_t *packet, uint32_t len, struct prob
 }
 
 /* Checks an IPv6 packet. RFC 4862 sections 5.4.3 and 5.4.4: a conflict is an advertisement of the
- * address, or another host's probe for it. A solicitation from a valid address only asks for the
- * owner. */
+ * address, or another host's probe for it. A solicitation from a valid address is no conflict: it
+ * only asks for the owner. */
 static void
 judge_ip6(struct addr_probe *p, const uint8_t *packet, uint32_t len, struct probe_frame frame)
 {
@@ -195,7 +195,7 @@ ask_all(struct addr_probe *p)
 	return true;
 }
 
-/* Returns a random time, so that two hosts that start together do not probe at the same moment. */
+/* Returns a random time, so that two hosts that start together probe at different moments. */
 static uint64_t
 random_ns(const struct addr_probe *p, uint64_t span_ns)
 {

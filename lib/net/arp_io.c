@@ -10,7 +10,8 @@
 
 static const uint8_t mac_broadcast[ETH_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-/* Requests ip from an address of ours. For that address itself this is an announcement. */
+/* Requests the MAC of ip, from an address of ours. If ip is that address itself, the request is an
+ * announcement. */
 bool
 arp_send_request(struct net *net, uint16_t local, const struct ip_addr *ip)
 {
@@ -30,8 +31,8 @@ arp_send_request(struct net *net, uint16_t local, const struct ip_addr *ip)
 	return true;
 }
 
-/* Learns the sender as RFC 826, "Packet Reception", has it: an existing entry is updated; one is
- * added only if the packet is a request to us. */
+/* Learns the sender as RFC 826, "Packet Reception", demands: updates an existing entry, and adds
+ * one only if the packet is a request to us. */
 static void
 arp_learn_sender(struct net *net, const struct arp *arp, uint32_t link, bool to_us)
 {
@@ -48,7 +49,7 @@ arp_learn_sender(struct net *net, const struct arp *arp, uint32_t link, bool to_
 		net_count(net, ARP_LEARNED);
 }
 
-/* Answers a request. local: the number of its target. */
+/* Answers a request. local: number of the requested address. */
 static void
 arp_send_reply(struct net *net, uint32_t rx_index, const struct arp *request, uint16_t local)
 {
@@ -77,8 +78,8 @@ find_ours(const struct net *net, uint32_t ip, uint8_t link)
 	return local_addrs_find(net->addrs, &addr, link);
 }
 
-/* Returns ARP_LEARNED if the packet is valid, or the reason to drop it. *ours: the number of the
- * sender's address, with ARP_CONFLICT. */
+/* Returns ARP_LEARNED if the packet is valid, otherwise the reason to drop it. *ours: with
+ * ARP_CONFLICT, the number of the sender's address. */
 static enum net_counter
 check_arp(const struct net *net, struct arp *arp, const struct l3_info *l3, const uint8_t *p,
 	  uint16_t *ours)

@@ -1,10 +1,10 @@
 /*
  * classify.c - stage 2: validates each received frame and sorts it by handler (UDP, TCP, other).
  *
- * Each check_* validates one layer and calls the next. The result is CLASSIFY_KEEP, or the counter
- * of the reason to drop. Frames are not modified, except that a VLAN tag is removed. Frames with
- * the expected Ethernet and IPv4 headers pass one masked compare (is_fast_path) instead of the
- * layers.
+ * Each check_* validates one layer and calls the check of the next. The result is CLASSIFY_KEEP, or
+ * the counter for the reason to drop the frame. Frames are not modified, except that a VLAN tag is
+ * removed. Frames with the expected Ethernet and IPv4 headers are recognised by one masked
+ * comparison (is_fast_path), without these checks.
  */
 #include "access_list.h"
 #include "kernel_io.h"
@@ -19,7 +19,7 @@
 #define CLASSIFY_IPV4  (NET_COUNTER_COUNT + 1)
 #define CLASSIFY_GIVEN (NET_COUNTER_COUNT + 2) /* the kernel has a copy, so no drop is counted */
 
-/* Distance in frames at which the first lines are prefetched. */
+/* Distance, in frames, at which a frame's first lines are prefetched. */
 #define CLASSIFY_PREFETCH 6u
 
 static inline struct ip_dest
@@ -28,8 +28,8 @@ reply_dest(const struct l3_info *l3, uint8_t protocol)
 	return (struct ip_dest){&l3->src_ip, l3->local, protocol};
 }
 
-/* True if the checksum over a datagram or segment and its pseudo header is good. If the port calls
- * it bad it is computed again: some devices do so for UDP without a checksum. */
+/* True if the checksum over a datagram or segment and its pseudo header is right. If the port says
+ * that it is wrong it is computed again, since some devices report so if UDP has no checksum. */
 static inline bool
 l4_cksum_good(const struct net *net, const struct l3_info *l3, const uint8_t *p,
 	      struct ip_dest back)
@@ -38,8 +38,8 @@ l4_cksum_good(const struct net *net, const struct l3_info *l3, const uint8_t *p,
 	return inet_sum_good(inet_sum(ip_pseudo_sum(net, back, l3->l4_len), p, l3->l4_len));
 }
 
-/* True if check_udp() would keep the datagram and the port has verified its checksum. Otherwise the
- * slow path finds the reason to drop it. */
+/* True if check_udp() would keep the datagram, and the port has verified its checksum. If false,
+ * the slow path finds out. */
 static inline bool
 udp_is_fast_path(const struct fast_match *match, const uint8_t *p, uint16_t l4_len,
 		 uint32_t ol_flags)
@@ -82,7 +82,7 @@ check_udp(struct net *net, struct classified *in, uint32_t i, bool v6)
 	if (v6 && source_denied(net, l3))
 		return DROP_UDP_DENIED;
 	l3->l4_len = udp.len;
-	/* If UDP is shorter than its packet, devices differ in which bytes they sum. */
+	/* If the UDP length is less than the packet's, devices differ in which bytes they sum. */
 	verified = (in->rx.ol_flags[i] & FRAME_L4_CKSUM_GOOD) != 0 && udp.len == l4_len;
 	if (v6 && !udp.has_cksum)
 		return DROP_UDP_NO_CKSUM; /* RFC 8200 section 8.1 */
@@ -115,8 +115,8 @@ keep_other(struct classified *in, uint32_t i, enum other_kind kind)
 	return CLASSIFY_KEEP;
 }
 
-/* Handles a fragment. UDP and echo requests are reassembled. TCP is not: its peers have path MTU
- * discovery. */
+/* Handles a fragment. UDP and echo requests are reassembled. TCP is not, since its peers have path
+ * MTU discovery. */
 static enum net_counter
 check_fragment(struct net *net, struct classified *in, uint32_t i, uint8_t protocol)
 {
@@ -208,7 +208,7 @@ check_next4(struct net *net, struct classified *in, uint32_t i, uint8_t protocol
 	return protocol == IPV4_ICMP ? keep_other(in, i, OTHER_ICMP) : DROP_IP_PROTOCOL;
 }
 
-/* Returns the reason to drop a datagram of a denied source: the list is only about our port. */
+/* Returns the reason to drop a datagram of a denied source. The list applies only to our port. */
 static enum net_counter
 refuse_denied(const struct net *net, const struct l3_info *l3, const uint8_t *p)
 {
@@ -248,8 +248,9 @@ check_ipv4(struct net *net, struct classified *in, uint32_t i)
 	return check_next4(net, in, i, ip.protocol, in->rx.data[i] + in->l3[i].l4_offset);
 }
 
-/* True for a valid source (RFC 4291 sections 2.5.2, 2.5.3 and 2.7). A mapped address would be
- * mistaken for IPv4. The source of a duplicate address probe is :: (RFC 4862 section 5.4.2). */
+/* True for a valid source (RFC 4291 sections 2.5.2, 2.5.3 and 2.7). A mapped address is not valid,
+ * since it would be taken for IPv4. The source of a duplicate address probe is :: (RFC 4862 section
+ * 5.4.2). */
 static bool
 source6_valid(const struct net *net, const struct ip_addr *src, uint8_t next, uint8_t link)
 {
@@ -260,8 +261,8 @@ source6_valid(const struct net *net, const struct ip_addr *src, uint8_t next, ui
 	return local_addrs_find6(net->addrs, src, link) == LOCAL_NONE;
 }
 
-/* Returns the number of our address dst, or LOCAL_NONE. ICMPv6 may also be sent to a group of ours,
- * and is answered from the link-local address. */
+/* Returns the number of our address dst, or LOCAL_NONE. ICMPv6 may also be sent to a group of ours;
+ * then the answer comes from the link-local address. */
 static uint16_t
 local6(const struct net *net, const struct ip_addr *dst, uint8_t next, uint8_t link)
 {
@@ -329,7 +330,8 @@ check_ipv6(struct net *net, struct classified *in, uint32_t i)
 	return fragment ? check_fragment(net, in, i, ip.next) : check_next6(net, in, i, ip.next);
 }
 
-/* True for frames to a multicast group of ours. Broadcast is accepted for ARP only. */
+/* True for frames to a multicast group of ours. Broadcast frames are accepted only if they are
+ * ARP. */
 static bool
 multicast_frame_is_ours(const struct eth_header *eth, uint16_t type)
 {
@@ -339,8 +341,8 @@ multicast_frame_is_ours(const struct eth_header *eth, uint16_t type)
 	return type == ETH_TYPE_IPV6 && eth->dst[0] == 0x33 && eth->dst[1] == 0x33;
 }
 
-/* Finds the link of a frame and removes its tag. IEEE 802.1Q clauses 6.9.1, 9.6: a tag with VLAN 0
- * carries only a priority. */
+/* Finds the link of a frame, and removes its tag. IEEE 802.1Q clauses 6.9.1, 9.6: VLAN 0 in a tag
+ * means that the tag only has a priority. */
 static enum net_counter
 check_tag(struct net *net, struct classified *in, uint32_t i)
 {
@@ -368,7 +370,7 @@ eth_source_valid(const struct net *net, const struct eth_header *eth)
 	return !eth_mac_is_group(eth->src) && !eth_mac_equal(eth->src, net->port->mac);
 }
 
-/* Checks frames with a tag, to a group, or of another type than IPv4. CLASSIFY_IPV4: the frame has
+/* Checks frames that have a tag, are sent to a group, or are not IPv4. CLASSIFY_IPV4: the frame has
  * IPv4 after a tag. */
 static __attribute__((noinline)) int
 check_other(struct net *net, struct classified *in, uint32_t i)
@@ -429,8 +431,8 @@ classify_slow(struct net *net, struct classified *in, uint32_t i)
 /* First bytes of martian source addresses, as in source_valid(). */
 static const bool martian_net[256] = {[0] = true, [127] = true, [224 ... 255] = true};
 
-/* True if the source needs no check by the slow path. The table includes the martians. For denied
- * sources the slow path drops everything but TCP. */
+/* True if the slow path need not check the source. The table includes the martians. From denied
+ * sources the slow path drops everything except TCP. */
 static inline __attribute__((always_inline)) bool
 source_is_fast(const uint32_t *access, const uint8_t src[4])
 {
@@ -442,15 +444,15 @@ source_is_fast(const uint32_t *access, const uint8_t src[4])
 	return likely(entry == 0) || access_bit_allows(access, entry, src);
 }
 
-/* Tables that a core reads besides the expected headers. Both are constants if there is one address
- * and no table of networks, so that such a core executes no instruction for them. */
+/* Tables that a core reads in addition to the expected headers. With one address and no table of
+ * networks both are constants, so that such a core executes no instruction for them. */
 struct classify_tables {
-	const uint32_t *access;          /* the table of networks, or NULL */
+	const uint32_t *access;          /* table of networks, or NULL */
 	const struct local_addrs *addrs; /* NULL: only the first address is fast */
 };
 
-/* Returns the number of an IPv4 destination on the first link. LOCAL_NONE: the slow path finds the
- * reason, also if the source is one of our addresses or a broadcast address. */
+/* Returns the number of an IPv4 destination on the first link. LOCAL_NONE: the slow path must find
+ * the reason; also if the source is one of our addresses or a broadcast address. */
 static inline uint16_t
 find_pair(const struct local_addrs *a, uint32_t source, uint32_t destination)
 {
@@ -462,9 +464,10 @@ find_pair(const struct local_addrs *a, uint32_t source, uint32_t destination)
 		       : LOCAL_NONE;
 }
 
-/* True if classify_slow() would accept the Ethernet header and an IPv4 header without options. Both
- * are compared under a mask, word by word in memory order. Reading beyond a short frame is safe,
- * since its memory is longer than the headers (port.h). *local: the number of the destination. */
+/* True if classify_slow() would accept the Ethernet header and the IPv4 header, which has no
+ * options. Both are compared under a mask, word by word in memory order. Reading beyond a short
+ * frame is safe, since the memory of each frame is longer than the headers (port.h). *local: number
+ * of the destination. */
 static inline __attribute__((always_inline)) bool
 is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uint32_t ol_flags,
 	     const struct classify_tables *tables, uint16_t *local)
@@ -517,7 +520,7 @@ check_frame(struct net *net, struct classified *in, uint32_t i,
 	return check_next4(net, in, i, h->protocol, (const uint8_t *)(h + 1));
 }
 
-/* Prefetches two lines, since a request is often longer than one. The frame's start is aligned to a
+/* Prefetches two lines, since a request is often longer than one. A frame begins at a cache
  * line. */
 static inline void
 fetch(const struct burst *rx, uint32_t i, uint32_t count)

@@ -1,7 +1,7 @@
 /*
- * icmp_error.c - ICMP and ICMPv6 errors. A report of a path MTU that quotes a TCP segment of ours
- * goes to net->pmtu_reports, which TCP reads in the same turn. All other errors are only counted:
- * hard errors do not end a connection (RFC 5927 section 5.2, RFC 5461), and datagrams are not
+ * icmp_error.c - ICMP and ICMPv6 errors. A path MTU report that quotes a TCP segment of ours goes
+ * to net->pmtu_reports, which TCP reads in the same turn. All other errors are only counted: hard
+ * errors do not end a connection (RFC 5927 section 5.2, RFC 5461), and datagrams are not
  * retransmitted.
  */
 #include "icmp_error.h"
@@ -34,8 +34,9 @@ add_pmtu_report(struct net *net, const struct quote *q, uint32_t mtu, uint8_t li
 	return ICMP_TOO_BIG;
 }
 
-/* Errors quote the IP header and at least 8 bytes of its payload (RFC 792). The total length is
- * that of the original packet, so only the header's length is compared with the bytes received. */
+/* Reads the quote. Errors quote the IP header and at least 8 bytes of its payload (RFC 792). The
+ * total length in it is that of the original packet, so only the header's length is compared with
+ * the bytes received. */
 bool
 quote_ipv4(struct quote *q, const uint8_t *p, uint32_t len)
 {
@@ -70,7 +71,7 @@ icmp_error(struct net *net, const uint8_t *p, uint32_t len, uint8_t link)
 	return add_pmtu_report(net, &q, be16_get(h->seq), link);
 }
 
-/* We send no extension headers, so a quote with one is not of our packet. */
+/* Reads the quote. We send no extension headers, so a quote with one is not of a packet of ours. */
 bool
 quote_ipv6(struct quote *q, const uint8_t *p, uint32_t len)
 {

@@ -2,7 +2,8 @@
  * icmp_error.h - ICMP and ICMPv6 errors, and the packets that they quote.
  *
  * Thread: core-local.
- * Errors: false: the quote is too short to name a flow, or is not of a packet that we send.
+ * Errors: false: the quote is too short to identify a flow, or quotes a packet that we cannot have
+ *         sent.
  */
 #ifndef CLOCKOO_ICMP_ERROR_H
 #define CLOCKOO_ICMP_ERROR_H
@@ -22,7 +23,8 @@ struct quote {
 bool quote_ipv4(struct quote *q, const uint8_t *p, uint32_t len);
 bool quote_ipv6(struct quote *q, const uint8_t *p, uint32_t len);
 
-/* Processes an ICMP error of valid checksum at p, from a link. Returns the counter to count. */
+/* Processes an ICMP error with a valid checksum at p, which arrived on a link. Returns the counter
+ * to count. */
 enum net_counter icmp_error(struct net *net, const uint8_t *p, uint32_t len, uint8_t link);
 enum net_counter icmp6_error(struct net *net, const uint8_t *p, uint32_t len, uint8_t link);
 

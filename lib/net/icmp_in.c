@@ -1,7 +1,7 @@
 /*
- * icmp_in.c - ICMP and ICMPv6: echo requests are answered in place (RFC 1122 section 3.2.2.6, RFC
- * 4443 section 4.2), errors go to icmp_error.c, neighbour discovery to nd_io.c, queries
- * for groups to mld_io.c, the rest is counted.
+ * icmp_in.c - ICMP and ICMPv6: answers echo requests in place (RFC 1122 section 3.2.2.6, RFC 4443
+ * section 4.2). Errors go to icmp_error.c, neighbour discovery to nd_io.c, queries for groups to
+ * mld_io.c. Other messages are counted.
  */
 #include "access_list.h"
 #include "icmp_error.h"
@@ -19,8 +19,8 @@
 
 #include <stddef.h>
 
-/* Decides whether an echo request is answered. Requests are subject to the access list. Errors are
- * not: they come from routers, which no list of clients names. */
+/* Decides whether an echo request is answered. The access list applies to requests. It does not
+ * apply to errors, since they come from routers, which are in no list of clients. */
 static enum net_counter
 check_echo(struct net *net, const struct ip_addr *src, uint32_t packet_len)
 {
@@ -70,7 +70,8 @@ echo_fragments_allowed(struct net *net, uint32_t frames)
 	       rate_limit_take(&net->echo_limit, net->now_ns, frames, ECHO_REPLIES_MAX);
 }
 
-/* Sends the reply in fragments of the route's size, to the MAC that the last fragment came from. */
+/* Sends the reply in fragments of the route's size, to the MAC from which the last fragment
+ * came. */
 static enum net_counter
 echo_answer(struct net *net, uint32_t rx_index, const struct reassembled *echo)
 {

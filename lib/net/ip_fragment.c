@@ -15,8 +15,8 @@ ip_fragment_bytes(const struct net *net, struct ip_dest dest)
 	return (route_mtu(net, dest.dst) - headers) & ~7u;
 }
 
-/* Finishes the IPv4 header of a fragment. The sum of ipv4_finish is for packets that must not be
- * fragmented. */
+/* Finishes the IPv4 header of a fragment. ipv4_finish cannot, since its sum is for packets that
+ * must not be fragmented. */
 static void
 fragment4_finish(struct net *net, uint8_t *l4, const struct ip_fragment *piece)
 {

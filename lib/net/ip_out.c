@@ -1,5 +1,5 @@
 /*
- * ip_out.c - writes IP headers of packets sent: in fresh frames, and over the request's header.
+ * ip_out.c - writes the IP headers of sent packets, in fresh frames or over the request's header.
  */
 #include "net_inside.h"
 #include "wire/eth_wire.h"
@@ -19,8 +19,8 @@ source4(const struct net *net, uint16_t local)
 	return likely(local == LOCAL_V4) ? net->ipv4 : ip_addr_v4_get(&net->ip[local]);
 }
 
-/* Fills in length and checksum of an IPv4 header without options. The sum starts from the
- * template's (ip_sum_any) and not from the bytes just written, which would wait for the stores. */
+/* Sets length and checksum of an IPv4 header without options. The sum starts from the template's
+ * (ip_sum_any), since to read the bytes just written would wait for the stores. */
 static inline void
 ipv4_finish(const struct net *net, struct ipv4_header *h, uint16_t total_len)
 {
@@ -65,7 +65,8 @@ l4_ol_flags(const struct net *net, uint8_t protocol)
 	}
 }
 
-/* Finishes the L4 checksum from the pseudo header's sum, in software or by the port. */
+/* Finishes the L4 checksum, which starts from the pseudo header's sum: in software, or by the
+ * port. */
 static void
 l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint32_t ol_flags,
 	  bool is_udp)
@@ -76,8 +77,9 @@ l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint
 	if (ol_flags != 0) {
 		cksum = inet_sum_field(pseudo);
 	} else {
-		/* Only UDP replaces zero by all ones (RFC 768). For other protocols both are equal,
-		 * but all ones is no complement of a sum (RFC 1624), and Wireshark reports it. */
+		/* Only UDP replaces a checksum of zero by all ones (RFC 768). For other protocols
+		 * both verify, but all ones is not the complement of any sum (RFC 1624), and
+		 * Wireshark reports it. */
 		cksum = inet_cksum(inet_sum(pseudo, l4, l4_len));
 		if (is_udp && load_u16(cksum.b) == 0)
 			cksum = be16_of(0xffff);
@@ -85,7 +87,7 @@ l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint
 	memcpy(l4 + cksum_at, &cksum, sizeof cksum);
 }
 
-/* Finishes a packet whose last `lent` bytes follow as a loan. */
+/* Finishes a packet whose last `lent` bytes are a loan. */
 static inline __attribute__((always_inline)) void
 commit6(struct net *net, uint8_t *frame, uint32_t l4_len, uint32_t cksum_at, uint32_t lent)
 {

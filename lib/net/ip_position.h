@@ -1,5 +1,5 @@
 /*
- * ip_position.h - an address as a number, by which ranges of addresses are sorted.
+ * ip_position.h - makes a number of an address, by which ranges of addresses are sorted.
  *
  * Shape: two words in host order.
  */

@@ -1,6 +1,6 @@
 /*
- * kernel_io.c - the kernel's share of the port: which received frames it gets, and which of its
- * frames are sent.
+ * kernel_io.c - the kernel's share of the port: decides which received frames it gets, and which of
+ * its frames are sent.
  */
 #include "kernel_io.h"
 #include "icmp_error.h"
@@ -15,13 +15,13 @@
 #include "wire/mld_wire.h"
 #include "wire/tcp_wire.h"
 
-#define TTL_OF_NEIGHBOURS 255u /* RFC 5082: a packet with it crossed no router */
+#define TTL_OF_NEIGHBOURS 255u /* RFC 5082: a packet with this TTL has crossed no router */
 #define TCP_FLAGS_AT      13u
 #define PORTS_BYTES       4u
 
 /* ---- reads headers without checking them ---- */
 
-/* The IP packet in a frame. protocol 0: there is none, or its headers are cut. */
+/* The IP packet in a frame. protocol 0: there is none, or its headers are not complete. */
 struct packet {
 	const uint8_t *l4;
 	uint32_t l4_len;
@@ -63,7 +63,7 @@ packet_of_ipv6(const uint8_t *p, uint32_t len)
 /* The Ethernet header of a frame, with its tag if it has one. */
 struct link {
 	uint16_t type, vlan; /* vlan 0: untagged */
-	const uint8_t *p;    /* what follows the header */
+	const uint8_t *p;    /* the bytes after the header */
 	uint32_t len;
 };
 
@@ -157,7 +157,7 @@ is_local(const struct net *net, const struct ip_addr *ip, uint8_t link)
 	return local_addrs_find(net->addrs, ip, link) != LOCAL_NONE;
 }
 
-/* True for the frames that an interface with our MAC receives. */
+/* True for the frames that an interface with our MAC would receive. */
 static bool
 is_addressed(const struct net *net, const uint8_t *data)
 {
@@ -188,7 +188,7 @@ kernel_offer_refused(struct net *net, const struct classified *in, uint32_t i,
 		     enum net_counter reason)
 {
 	const uint8_t *data = in->rx.data[i];
-	uint16_t tag = 0; /* frames of another VLAN still have their tag */
+	uint16_t tag = 0; /* frames of a VLAN that is not ours still have their tag */
 
 	switch ((uint32_t)reason) {
 	case DROP_VLAN_OTHER:
@@ -305,8 +305,8 @@ owner_if(bool is_ours)
 	return is_ours ? KERNEL_OWNER_CACHE : KERNEL_OWNER_KERNEL;
 }
 
-/* Returns the owner by the transport header of a first fragment. If that header is cut, the cache
- * gets the fragment and drops it. */
+/* Returns the owner of a first fragment, by its transport header. If that is not complete, the
+ * cache gets the fragment, and drops it. */
 static enum kernel_owner
 owner_of_first(const struct net *net, const struct l3_info *l3, const uint8_t *l4, uint8_t protocol)
 {
@@ -326,8 +326,8 @@ is_reassembled_protocol(uint8_t protocol, bool is_v6)
 	       protocol == (is_v6 ? IPV6_ICMP : IPV4_ICMP);
 }
 
-/* A later fragment that arrives before the first one goes to both: only the owner of the first can
- * use it, and neither answers without it. */
+/* A later fragment that arrives before the first one goes to both. Only the owner of the first one
+ * can use it, and neither answers without the first one. */
 bool
 kernel_offer_fragment(struct net *net, const struct classified *in, uint32_t i, uint8_t protocol)
 {
@@ -352,8 +352,8 @@ kernel_offer_fragment(struct net *net, const struct classified *in, uint32_t i, 
 
 /* ---- ICMP ---- */
 
-/* True if an ICMP error quotes a packet of the cache: from its address, and from one of its ports
- * or with an echo reply. */
+/* True if an ICMP error quotes a packet of the cache: one from its address that is an echo reply,
+ * or comes from one of its ports. */
 static bool
 quote_is_ours(const struct net *net, const struct quote *q, bool is_v6, uint8_t link)
 {
@@ -438,8 +438,8 @@ arp_is_ours(const struct net *net, const uint8_t *p, uint32_t len, uint8_t link)
 	return is_local(net, &sender, link);
 }
 
-/* True if an ICMP message answers for the cache: an echo reply, or an error about a packet to a
- * port of the cache. */
+/* True if an ICMP message is an answer that only the cache may give: an echo reply, or an error
+ * about a packet to a port of the cache. */
 static bool
 icmp_answers(const struct net *net, const struct packet *p, uint8_t link)
 {
@@ -458,8 +458,8 @@ icmp_answers(const struct net *net, const struct packet *p, uint8_t link)
 	       names_our_port(net, q.protocol, q.l4 + sizeof(struct be16));
 }
 
-/* True if only the cache may send this packet of the kernel: an answer of the cache, or a packet
- * from a port of it. */
+/* True if the kernel must not send this packet, since only the cache may: it answers for the cache,
+ * or comes from a port of the cache. */
 static bool
 packet_is_ours(const struct net *net, const struct packet *p, uint8_t link)
 {
@@ -489,7 +489,7 @@ check_from_kernel(const struct net *net, const uint8_t *data, uint32_t len)
 		return KERNEL_DROP_LENGTH;
 	link = net->addrs->link_of_vlan[l.vlan];
 	if (link == LINK_NONE)
-		return KERNEL_SENT; /* another network, where the cache has no address */
+		return KERNEL_SENT; /* a network in which the cache has no address */
 	p = packet_of(&l);
 	if (l.type == ETH_TYPE_ARP ? arp_is_ours(net, l.p, l.len, link)
 				   : packet_is_ours(net, &p, link))

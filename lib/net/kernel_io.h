@@ -19,25 +19,26 @@ void kernel_declare_tcp(struct net *net, uint16_t port);
 /* Offers received frame i, or counts the reason not to. */
 void kernel_offer(struct net *net, const struct classified *in, uint32_t i);
 
-/* Offers a frame that classify.c refused, if it is the kernel's. False: the caller counts the
- * reason. */
+/* Offers a frame that classify.c refused, if it is for the kernel. False: it is not, and the caller
+ * counts the reason of the refusal. */
 bool kernel_offer_refused(struct net *net, const struct classified *in, uint32_t i,
 			  enum net_counter reason);
 
-/* Offers a fragment to our address unless it is certainly the cache's. True: it is the kernel's
- * alone. */
+/* Offers a fragment to our address, unless it is certainly for the cache. True: it is for the
+ * kernel only. */
 bool kernel_offer_fragment(struct net *net, const struct classified *in, uint32_t i,
 			   uint8_t protocol);
 
-/* Offers a segment of no connection, unless its destination port is the cache's. l3: its row of
- * the burst. True: it is the kernel's. */
+/* Offers a segment that belongs to no connection, unless its destination port is the cache's. l3:
+ * its row of the burst. True: it is for the kernel. */
 bool kernel_offer_segment(struct net *net, const struct l3_info *l3, uint16_t port);
 
-/* Offers SYNs to ports of the kernel and removes them from in->tcp, so that a flood of them costs
- * no look-up of a connection. Called while the lane is flooded. */
+/* Offers SYNs to ports of the kernel, and removes them from in->tcp, so that a flood of them needs
+ * no lookups of connections. Called while the lane is flooded. */
 void kernel_take_syns(struct net *net, struct classified *in);
 
-/* Offers ARP, neighbour discovery and the kernel's ICMP. True: it is the kernel's alone. */
+/* Offers ARP, neighbour discovery and ICMP that concerns the kernel. True: the frame is for the
+ * kernel only. */
 bool kernel_offer_other(struct net *net, uint32_t rx_index, enum other_kind kind);
 
 /* Sends at most KERNEL_SLICE frames of the kernel. */

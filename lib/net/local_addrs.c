@@ -5,7 +5,7 @@
 #include "wire/eth_wire.h"
 #include "wire/ipv6_wire.h"
 
-#define GROUP_BYTES 3u /* of an address in its solicited-node group */
+#define GROUP_BYTES 3u /* bytes of an address that are in its solicited-node group */
 
 /* A table that is being made: the same fields, writable. */
 struct maker {
@@ -122,16 +122,16 @@ is_used(const struct local_addrs_spec *spec, const struct local_addr *addr)
 	return spec->ipv6 || ip_addr_is_v4(&addr->ip);
 }
 
-/* Returns an upper bound of the numbers of a table: each family may have all addresses, including
- * those that leave. */
+/* Returns an upper bound for the numbers of a table: each family may have all addresses, those that
+ * leave included. */
 static uint32_t
 numbers_max(const struct local_addrs_spec *spec, const struct local_addrs *was)
 {
 	return 2 * (spec->count + LINKS_MAX) + LOCAL_COUNT + (was != NULL ? was->numbers : 0);
 }
 
-/* Returns the slots of a hash, which is at most half full with all addresses and as many broadcast
- * addresses. */
+/* Returns the number of slots of a hash. With all addresses and as many broadcast addresses it is
+ * at most half full. */
 static uint32_t
 slots_of(const struct local_addrs_spec *spec)
 {
@@ -211,7 +211,7 @@ number_before(const struct maker *m, const struct ip_addr *ip, uint16_t vlan)
 	return link == LINK_NONE ? LOCAL_NONE : local_addrs_find(m->was, ip, link);
 }
 
-/* True if the number is free in this table, and no core can hold it from the table before. */
+/* True if the number is free in this table, and no core can still use it from the table before. */
 static bool
 number_is_free(const struct maker *m, uint32_t local)
 {
@@ -227,7 +227,7 @@ number_take(const struct maker *m, uint32_t from)
 	return (uint16_t)from;
 }
 
-/* Enters an address under a number. live: lookups find it. */
+/* Enters an address under a number. live: lookups can find it. */
 static void
 enter(struct maker *m, uint16_t local, const struct ip_addr *ip, struct local_state state)
 {
@@ -255,7 +255,7 @@ enter(struct maker *m, uint16_t local, const struct ip_addr *ip, struct local_st
 }
 
 /* Enters an IPv4 address, which may be a broadcast address, into the hash. If it is there already,
- * the first entry stays. */
+ * the existing entry stays. */
 static void
 enter_slot4(struct maker *m, uint32_t ip_wire, uint16_t local)
 {
@@ -269,7 +269,7 @@ enter_slot4(struct maker *m, uint32_t ip_wire, uint16_t local)
 	m->slots4[at & m->a->mask4] = (struct local_slot4){ip_wire, local};
 }
 
-/* Finds the link of an address, and gives the address the number that it had, or a new one. */
+/* Finds the link of an address, and gives the address the number that it had, or else a new one. */
 static void
 number_address(struct maker *m, const struct local_addrs_spec *spec, const struct local_addr *addr,
 	       bool had)
@@ -304,8 +304,8 @@ number_link_locals(struct maker *m, const struct local_addrs_spec *spec, bool ha
 	}
 }
 
-/* Numbers all addresses. Those of the table before come first, so that no other one takes their
- * numbers. */
+/* Numbers all addresses. Those that were in the table before come first, so that no new one takes
+ * their numbers. */
 static void
 number_all(struct maker *m, const struct local_addrs_spec *spec)
 {
@@ -340,8 +340,8 @@ keep_leaving(struct maker *m, const struct local_addrs_spec *spec)
 	}
 }
 
-/* Fills the hash of IPv4 addresses. Our addresses come first, so an address of ours that is also a
- * wider network's broadcast address counts as ours. */
+/* Fills the hash of IPv4 addresses, beginning with our own. So an address of ours that is also the
+ * broadcast address of a wider network counts as ours. */
 static void
 fill_slots4(struct maker *m)
 {
@@ -415,7 +415,7 @@ network_with(const struct maker *m, uint32_t networks, const struct ip_addr *gat
 	return found;
 }
 
-/* Returns the first IPv6 address of a link that is not link-local. If there is none, the first of
+/* Returns the first IPv6 address of a link that is not link-local; if there is none, the first of
  * any kind. */
 static uint16_t
 first_on_link6(const struct local_addrs *a, uint8_t link)

@@ -2,14 +2,15 @@
  * local_addrs.h - our addresses, the links that they are on, and routes: one table for all cores.
  * ADDRESSES.md has the invariants.
  *
- * Shape:  an address has a number: even for IPv4, odd for IPv6. Two hashes lead from an address to
- *         its number. A table made after another gives the addresses that they share the same
+ * Shape:  an address has a number: even for IPv4, odd for IPv6. Two hashes find the number of an
+ *         address. When a table replaces another one, addresses that are in both keep their
  *         numbers.
- * Units:  prefix lengths in bits of the 128 (ip_addr.h). ip_wire: an IPv4 address as it is loaded
- *         from a header.
+ * Units:  prefix lengths: of the 128 bits of an ip_addr.h address. ip_wire: an IPv4 address as
+ *         loaded from a header.
  * Owner:  the caller of local_addrs_make keeps the region; nothing changes afterwards.
  * Thread: made by one thread, then read by any.
- * Errors: none: addresses are of hosts, no two are the same on a link, VLANs are below 4095.
+ * Errors: none, provided that addresses are those of hosts, no two are the same on a link, and
+ *         VLANs are below 4095.
  * Bounds: LOCAL_ADDRS_MAX addresses, LINKS_MAX links, ROUTES_MAX routes.
  */
 #ifndef CLOCKOO_LOCAL_ADDRS_H
@@ -31,7 +32,7 @@ enum local {
 	LOCAL_GLOBAL6 = 3, /* the first IPv6 address that is given */
 	LOCAL_COUNT,
 };
-/* Numbers of a table, and of the one before it, are below LOCALS_MAX. */
+/* Numbers of a table, and those of the one before it, are below LOCALS_MAX. */
 #define LOCALS_MAX      (4 * (LOCAL_ADDRS_MAX + LINKS_MAX) + 8)
 #define LOCAL_BROADCAST 0xfffeu /* a broadcast address of one of our networks */
 #define LOCAL_NONE      0xffffu
@@ -58,13 +59,13 @@ struct static_route {
 	struct ip_addr net, gateway; /* no bit of net after the prefix is set */
 	uint8_t prefix_len;
 	uint16_t mtu;  /* 0: the port's */
-	uint16_t vlan; /* of a link-local gateway; 0: the first link */
+	uint16_t vlan; /* VLAN of a link-local gateway; 0: the first link */
 };
 
 struct local_addrs_spec {
 	uint8_t mac[6];
-	bool ipv6;             /* false: IPv6 addresses are left out */
-	uint16_t vlan;         /* of the first link; 0: untagged */
+	bool ipv6;             /* false: IPv6 addresses are ignored */
+	uint16_t vlan;         /* VLAN of the first link; 0: untagged */
 	uint8_t vlan_priority; /* priority of tags */
 	uint64_t seed;
 	const struct local_addr *addr;
@@ -75,8 +76,8 @@ struct local_addrs_spec {
 
 struct local_state {
 	uint8_t prefix_len, link;
-	bool live;  /* false: unused, or leaving: packets are still sent from it */
-	bool fresh; /* not in the table before */
+	bool live;  /* false: unused, or leaving, when packets may still be sent from it */
+	bool fresh; /* was not in the table before */
 };
 
 struct local_slot4 {
@@ -85,33 +86,34 @@ struct local_slot4 {
 };
 
 struct net_link {
-	uint16_t vlan;    /* 0: untagged */
-	uint16_t tag;     /* tag of frames sent, with vlan */
-	uint16_t local6;  /* number of its link-local address, or LOCAL_NONE */
-	uint16_t source6; /* as local6, or the link-local address that leaves with the link */
+	uint16_t vlan;   /* 0: untagged */
+	uint16_t tag;    /* tag of frames sent, with vlan */
+	uint16_t local6; /* number of its link-local address, or LOCAL_NONE */
+	/* As local6; or the link-local address that leaves together with the link. */
+	uint16_t source6;
 };
 
 struct local_addrs {
 	const struct ip_addr *ip;        /* our addresses by number; zero: unused */
 	const struct local_state *state; /* states by number */
-	uint32_t numbers;                /* all numbers are less */
+	uint32_t numbers;                /* all numbers are lower */
 	uint32_t mask4, mask6;           /* masks of the hashes */
 	const struct local_slot4 *slots4;
 	const uint16_t *slots6,
-		*groups; /* numbers; LOCAL_NONE: free. groups: by the last 24 bits */
+		*groups; /* numbers; LOCAL_NONE: no entry. groups is hashed by the last 24 bits */
 	uint64_t seed;
-	bool many4;  /* more IPv4 addresses than the first */
+	bool many4;  /* there are more IPv4 addresses than the first */
 	bool tagged; /* at least one link is a VLAN */
 	uint32_t link_count;
 	struct net_link link[2 * LINKS_MAX]; /* includes links of addresses that leave */
 	uint8_t link_of_vlan[VLAN_IDS];      /* LINK_NONE: not ours */
 	struct routes routes;
-	const struct local_addrs_spec *spec; /* a copy, for comparisons */
+	const struct local_addrs_spec *spec; /* a copy, for local_addrs_match */
 };
 
 size_t local_addrs_bytes(const struct local_addrs_spec *spec, const struct local_addrs *was);
-/* Makes a table. was: the table in use, or NULL. No core may still hold a number of the table
- * before that. */
+/* Makes a table. was: the table in use, or NULL. No core may still use a number of the table before
+ * `was`. */
 const struct local_addrs *local_addrs_make(struct region *region,
 					   const struct local_addrs_spec *spec,
 					   const struct local_addrs *was);
@@ -135,12 +137,13 @@ local_addrs_find4(const struct local_addrs *a, uint32_t ip_wire)
 /* Returns the number of an IPv6 address on a link; LOCAL_NONE: none. */
 uint16_t local_addrs_find6(const struct local_addrs *a, const struct ip_addr *ip, uint8_t link);
 
-/* Returns the number of the address that ip is on this link; LOCAL_NONE: it is not ours. Broadcast
- * addresses and groups are not ours. This function alone decides whether a destination is ours. */
+/* Returns the number of our address ip on this link; LOCAL_NONE: it is not ours. Broadcast
+ * addresses and groups are not ours. This is the only function that decides whether a destination
+ * is ours. */
 uint16_t local_addrs_find(const struct local_addrs *a, const struct ip_addr *ip, uint8_t link);
 
-/* Returns the number of an address of ours on the link that has this solicited-node group, each
- * time the same one; LOCAL_NONE: there is none. */
+/* Returns the number of the address of ours on the link that has this solicited-node group; if
+ * several have it, always the same one. LOCAL_NONE: none has it. */
 uint16_t local_addrs_group_first(const struct local_addrs *a, const struct ip_addr *group,
 				 uint8_t link);
 
@@ -149,12 +152,12 @@ uint16_t local_addrs_group_first(const struct local_addrs *a, const struct ip_ad
 bool local_addrs_group_is_ours(const struct local_addrs *a, const struct ip_addr *group,
 			       uint8_t link);
 
-/* True if ip is one of our addresses or a broadcast address of our networks. Neither can be the
- * source of a packet that we receive. */
+/* True if ip is one of our addresses, or a broadcast address of our networks. A packet that we
+ * receive cannot have such a source. */
 bool local_addrs_has(const struct local_addrs *a, const struct ip_addr *ip, uint8_t link);
 
-/* Returns the first number from `from` on that has an address of the family, without link-local
- * ones; LOCAL_NONE: there is none. */
+/* Returns the first number, counting from `from`, of an address of the family that is not
+ * link-local; LOCAL_NONE: there is none. */
 uint16_t local_addrs_next(const struct local_addrs *a, uint32_t from, bool v4);
 
 /* Returns the address with this number; zero: unused. Any number is valid. */

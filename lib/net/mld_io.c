@@ -1,15 +1,15 @@
 /*
- * mld_io.c - a listener of multicast listener discovery (RFC 3810): reports
- * to switches that watch MLD which solicited-node groups to forward to us. Without these reports no
- * host would reach our addresses.
+ * mld_io.c - a listener of multicast listener discovery (RFC 3810): reports our solicited-node
+ * groups, so that switches that watch MLD forward them to us. Without the reports no host behind
+ * such a switch would reach our addresses.
  *
- * The core that announces our addresses sends changes, the core that receives a query the answer.
- * While a link has a querier of MLDv1, reports on it are MLDv1's (section 8.2.1). Reports
- * of others do not suppress ours: section 8.2.2 leaves that open, and a switch must see each port's
- * (RFC 4541 section 3). The group of all nodes is never reported (section 6).
+ * The core that announces our addresses reports changes; the core that receives a query answers it.
+ * While a link has a querier of MLDv1, reports on it are those of MLDv1 (section 8.2.1). We report
+ * even if other hosts report the same group: section 8.2.2 permits that, and a switch must see a
+ * report from each port (RFC 4541 section 3). The group of all nodes is never reported (section 6).
  *
- * Bounds: MLD_LOOKS numbers are examined and ANNOUNCE_BURST reports sent in a turn, for answers and
- *         for changes each; MLD_ANSWERS_MAX answers a link in RATE_LIMIT_NS.
+ * Bounds: in a turn MLD_LOOKS numbers are examined and ANNOUNCE_BURST reports sent for answers, and
+ *         as many for changes; MLD_ANSWERS_MAX answers on a link in RATE_LIMIT_NS.
  */
 #include "neigh_table.h"
 #include "net_inside.h"
@@ -21,8 +21,9 @@
 
 #define MLD_AT    (ETH_HEADER_BYTES + IPV6_HEADER_BYTES + MLD_ALERT_BYTES)
 #define MLD_LOOKS 1024u
-/* RFC 3810 section 9.12: twice the default query interval, since MLDv1 queries name none, and the
- * response delay. */
+/* How long a querier of MLDv1 counts as present. RFC 3810 section 9.12: twice the query interval
+ * and the response delay; the interval is the default one, since MLDv1 queries have no such
+ * field. */
 #define MLD1_PRESENT_NS (260ull * NS_PER_S)
 
 /* ---- reports ---- */
@@ -49,9 +50,9 @@ mld_send(struct net *net, uint16_t local, const struct ip_addr *dst, uint16_t le
 	net_count(net, MLD_REPORTS_SENT);
 }
 
-/* Returns the record for the group of an address on the link. If several addresses have the same
- * group one of them has the record. An address that leaves has one only if no other address keeps
- * its group. */
+/* Returns the record for the group of an address on the link. Of several addresses with the same
+ * group one has the record. An address that leaves has one only if no other address keeps its
+ * group. */
 static enum mld_record
 record_of(const struct local_addrs *a, const struct mld_walk *w, struct ip_addr *group)
 {
@@ -69,8 +70,8 @@ record_of(const struct local_addrs *a, const struct mld_walk *w, struct ip_addr 
 	return w->is_change ? MLD_TO_EXCLUDE : MLD_IS_EXCLUDE;
 }
 
-/* Writes up to `most` records from the walk's number on. Returns how many. *what and *group: those
- * of the last record. */
+/* Writes up to `most` records, from the walk's number on. Returns how many. *what and *group: of
+ * the last record. */
 static uint32_t
 write_records(struct net *net, struct mld_walk *w, uint32_t most, enum mld_record *what,
 	      struct ip_addr *group)
@@ -91,8 +92,8 @@ write_records(struct net *net, struct mld_walk *w, uint32_t most, enum mld_recor
 	return n;
 }
 
-/* Sends one report from the walk's number on: with many groups, or with one in MLDv1. The queue has
- * room. */
+/* Sends one report, from the walk's number on. It has many groups, or in MLDv1 one. The queue must
+ * have room. */
 static void
 report_some(struct net *net, struct mld_walk *w)
 {
@@ -127,7 +128,7 @@ mld_announce_begin(struct net *net)
 	net->mld.change = (struct mld_walk){.at = LOCAL_LINK6, .is_change = true};
 }
 
-/* Section 6.1. The caller repeats it, since reports are not acknowledged. */
+/* Section 6.1. Reports are not acknowledged, so the caller repeats this. */
 bool
 mld_announce(struct net *net)
 {
@@ -165,7 +166,7 @@ note_due(struct net *net, uint64_t at_ns)
 		net->mld.due_ns = at_ns;
 }
 
-/* Schedules an answer. A pending answer (not 0) that is due sooner stays. */
+/* Schedules an answer, unless one is pending (not 0) that is due sooner. */
 static void
 schedule(struct net *net, uint64_t *at_ns, uint64_t when_ns)
 {
@@ -174,7 +175,8 @@ schedule(struct net *net, uint64_t *at_ns, uint64_t when_ns)
 	note_due(net, *at_ns);
 }
 
-/* Answers the pending query about one group. False: no room, or the rate is used up. */
+/* Answers the pending query about one group. False: there is no room, or the rate limit is
+ * reached. */
 static bool
 answer_one(struct net *net, uint32_t link)
 {
@@ -241,8 +243,9 @@ mld_addrs_changed(struct net *net)
 	mld_announce_begin(net);
 }
 
-/* Section 6.2, rules 1 to 3. An answer about all groups that has not begun also answers a query
- * about one. If queries about two groups are pending, the first is answered at once. */
+/* Schedules the answer to a query (section 6.2, rules 1 to 3). An answer about all groups that has
+ * not begun also answers a query about one. If queries about two groups are pending, the first is
+ * answered at once. */
 static void
 schedule_one(struct net *net, uint32_t link, uint16_t local, uint64_t when_ns)
 {
@@ -258,7 +261,8 @@ schedule_one(struct net *net, uint32_t link, uint16_t local, uint64_t when_ns)
 	schedule(net, &m->one_at_ns, when_ns);
 }
 
-/* Section 8.2.1: when the version of a link changes, its pending queries are forgotten. */
+/* Notes the version of MLD on a link. Section 8.2.1: when it changes, pending queries are
+ * forgotten. */
 static void
 note_version(struct net *net, uint32_t link)
 {
@@ -270,8 +274,8 @@ note_version(struct net *net, uint32_t link)
 	neigh_note_mld1_mt(net->neigh, vlan, net->now_ns + MLD1_PRESENT_NS);
 }
 
-/* Schedules the answer at random in the first half of the allowed delay. The second half is for
- * sending it, where it is many reports. */
+/* Schedules the answer at a random time in the first half of the allowed delay. The second half
+ * remains for sending it, which may take many reports. */
 static void
 process_query(struct net *net, uint32_t link, const struct mld_query *q)
 {
@@ -294,7 +298,7 @@ process_query(struct net *net, uint32_t link, const struct mld_query *q)
 		schedule_one(net, link, local, when_ns);
 }
 
-/* Section 6.2: true if a query is from a querier of this link. */
+/* True if a query comes from a querier of this link (section 6.2). */
 static bool
 is_from_querier(const struct ipv6_header *h)
 {

@@ -1,9 +1,9 @@
 /*
- * nd_io.c - neighbour discovery (RFC 4861) for a host: replies to solicitations, learns, solicits,
- * announces.
+ * nd_io.c - neighbour discovery (RFC 4861) for a host: answers solicitations, learns from messages,
+ * solicits neighbours, and announces our addresses.
  *
- * Addresses and prefixes are configured. Router advertisements name a default router if the
- * configuration wants one (router_list.h); otherwise they are counted and ignored, as redirects
+ * Addresses and prefixes are configured. Router advertisements yield a default router if the
+ * configuration asks for that (router_list.h); otherwise they are counted and ignored, as redirects
  * are. From RFC 4862: probes for our addresses are answered, and conflicts are counted and answered
  * (neigh_io.c). Our own probes are in addr_probe.c.
  */
@@ -25,7 +25,7 @@ struct nd_dest {
 	uint16_t local;
 };
 
-/* Writes the headers and the checksum around a message of len bytes. */
+/* Writes the headers before a message of len bytes, and the checksum. */
 static void
 nd_wrap(const struct net *net, uint8_t *frame, const struct nd_dest *dest, uint32_t len)
 {
@@ -65,7 +65,7 @@ nd_send(struct net *net, uint16_t local, const struct ip_addr *group, struct nd 
 	return true;
 }
 
-/* Solicits a neighbour (RFC 4861 section 7.2.2), also one with a stale entry. */
+/* Solicits a neighbour (RFC 4861 section 7.2.2), also if it has a stale entry. */
 bool
 nd_send_solicit(struct net *net, uint16_t local, const struct ip_addr *ip)
 {
@@ -109,8 +109,8 @@ nd_send_router_solicit(struct net *net)
 	return true;
 }
 
-/* Answers in the solicitation's frame: to the sender, or to all nodes if the sender has no address
- * yet. local: the target. */
+/* Answers a solicitation in its own frame: to the sender, or to all nodes if the sender has no
+ * address yet. local: number of the target. */
 static void
 nd_send_advert(struct net *net, uint32_t rx_index, const struct nd *asked, uint16_t local)
 {
@@ -151,8 +151,8 @@ learn_source(struct net *net, const struct l3_info *l3, const struct nd *nd)
 	       neigh_learn_mt(net->neigh, &key, nd->mac, net->now_ns);
 }
 
-/* Handles a solicitation (RFC 4861 section 7.2.3). local: the target. Returns ND_ADVERTS_SENT if an
- * advertisement is due. */
+/* Handles a solicitation (RFC 4861 section 7.2.3). local: number of the target. Returns
+ * ND_ADVERTS_SENT if an advertisement must be sent. */
 static enum net_counter
 process_solicitation(struct net *net, uint32_t rx_index, const struct nd *nd, uint16_t local)
 {
@@ -173,8 +173,8 @@ process_solicitation(struct net *net, uint32_t rx_index, const struct nd *nd, ui
 		       : ND_ADVERTS_SENT;
 }
 
-/* Handles an advertisement (RFC 4861 section 7.2.5). Without OVERRIDE a MAC that differs from the
- * known one is ignored; without SOLICITED the known one is not confirmed. */
+/* Handles an advertisement (RFC 4861 section 7.2.5). If OVERRIDE is clear, a MAC other than the
+ * known one is ignored; if SOLICITED is clear, the known MAC is not confirmed. */
 static enum net_counter
 process_advertisement(struct net *net, uint32_t rx_index, const struct nd *nd, uint16_t local)
 {
@@ -199,7 +199,7 @@ process_advertisement(struct net *net, uint32_t rx_index, const struct nd *nd, u
 								       : DROP_ND_UNSOLICITED;
 }
 
-/* Notes a router (RFC 4861 section 6.1.2: it advertises itself from its link-local address). */
+/* Notes a router. RFC 4861 section 6.1.2: an advertisement must come from a link-local address. */
 static enum net_counter
 process_router(struct net *net, uint32_t rx_index)
 {
@@ -219,8 +219,8 @@ process_router(struct net *net, uint32_t rx_index)
 	return router_list_note_mt(routers, &seen, net->now_ns) ? ND_ROUTER_NOTED : DROP_ND_ROUTER;
 }
 
-/* True for a fragment: neighbour discovery in fragments is dropped (RFC 6980 section 5). classify.c
- * has validated the header chain. */
+/* True for a fragment, in which neighbour discovery is dropped (RFC 6980 section 5). classify.c has
+ * validated the header chain. */
 static bool
 in_fragment(const struct ipv6_header *h)
 {

@@ -2,8 +2,8 @@
  * neigh_io.c - routing (next hop, source address), resolution of next hops, and announcements, for
  * both families.
  *
- * Invariant: only packets that ask for our address and our own requests create entries; all others
- * refresh existing ones (tests/unit/net/test_arp, test_nd).
+ * Invariant: entries are created only by packets that ask for our address and by our own requests;
+ * all other packets refresh existing ones (tests/unit/net/test_arp, test_nd).
  */
 #include "addr_probe.h"
 #include "neigh_table.h"
@@ -26,7 +26,7 @@ next_hop(const struct net *net, struct ip_dest to)
 	return ip_addr_is_zero(&route->gateway) ? *to.dst : route->gateway;
 }
 
-/* Decides as RFC 4861 section 5.2 does, with configured prefixes. */
+/* Decides as RFC 4861 section 5.2 does, with the configured prefixes. */
 bool
 route_uses(const struct net *net, const struct ip_addr *ip, uint32_t link)
 {
@@ -41,8 +41,8 @@ route_uses(const struct net *net, const struct ip_addr *ip, uint32_t link)
 	return route != NULL && route->link == link && ip_addr_is_zero(&route->gateway);
 }
 
-/* The ID of the VLAN takes the place of two bytes that are zero in every link-local address (RFC
- * 4291 section 2.5.6). */
+/* The VLAN ID takes the place of two bytes that are zero in every link-local address (RFC 4291
+ * section 2.5.6). */
 struct ip_addr
 neigh_key(const struct net *net, const struct ip_addr *ip, uint32_t link)
 {
@@ -84,8 +84,8 @@ route_mtu(const struct net *net, const struct ip_addr *dst)
 									       : net->port->mtu;
 }
 
-/* Each group of stations has its own limit. With a single limit, a flood of requests would use up
- * the replies for honest stations, which then could not reach us. */
+/* Each group of stations has its own limit. With a single one a flood of requests would use up all
+ * replies, and honest stations could not reach us. */
 bool
 neigh_rate_limited(struct net *net, const uint8_t mac[6])
 {
@@ -96,8 +96,8 @@ neigh_rate_limited(struct net *net, const uint8_t mac[6])
 				 NEIGH_REPLIES_MAX);
 }
 
-/* Solicits a next hop from an address of its subnet: it may not answer others. blind: no MAC leads
- * to it. */
+/* Solicits a next hop, from an address in its subnet, since it may not answer others. blind: no MAC
+ * is known for it. */
 static void
 solicit(struct net *net, const struct ip_addr *hop, uint32_t link, bool blind)
 {
@@ -151,9 +151,9 @@ next_hop_reachable(const struct net *net, struct ip_dest to, uint8_t mac[6], uin
 	       neigh_reachable_mt(net->neigh, &key, net->now_ns, mac, until_ns);
 }
 
-/* Announces our address again, so that neighbours that believed the other host learn our MAC. RFC
- * 5227 section 2.4 (c) requires this of a host that must keep its address; RFC 4862 section 5.4.4
- * leaves it open. */
+/* Announces our address again, so that neighbours that believed the other host learn our MAC again.
+ * RFC 5227 section 2.4 (c) requires this of a host that must keep its address; RFC 4862 section
+ * 5.4.4 permits it. */
 void
 neigh_conflict(struct net *net, uint16_t local, const uint8_t mac[6])
 {
@@ -165,9 +165,9 @@ neigh_conflict(struct net *net, uint16_t local, const uint8_t mac[6])
 		net_count(net, ADDRESS_DEFENDED);
 }
 
-/* Probes our address again after the link was down, since it may now lead to another network where
- * a host has that address. The owner answers, which counts as a conflict. An address that a reload
- * added is probed as well. */
+/* Probes our address again after the link was down, since the link may lead to another network now,
+ * in which a host has that address. Its answer counts as a conflict. An address that a reload added
+ * is probed as well. */
 static void
 probe_again(struct net *net, uint16_t local)
 {
@@ -190,8 +190,8 @@ announce(struct net *net, uint16_t local)
 	}
 }
 
-/* Calls what() for ANNOUNCE_BURST addresses from announce_next on, as far as the queue has room.
- * Returns the number to continue at. */
+/* Calls what() for up to ANNOUNCE_BURST addresses from announce_next on, while the queue has room.
+ * Returns the number at which to continue. */
 static uint32_t
 each_address(struct net *net, void (*what)(struct net *net, uint16_t local))
 {
@@ -207,7 +207,7 @@ each_address(struct net *net, void (*what)(struct net *net, uint16_t local))
 	return at;
 }
 
-/* Solicits routers if the configuration wants one, at start and after a link-up. */
+/* Solicits routers, if the configuration asks for one, at the start and after a link-up. */
 static void
 solicit_routers(struct net *net)
 {
@@ -234,9 +234,9 @@ announce_some(struct net *net)
 	return true;
 }
 
-/* Announces our addresses (RFC 5227 section 2.3, RFC 4861 section 7.2.6), for which neighbours may
- * have another MAC and switches another port. Announcements are repeated, since they are not
- * acknowledged. */
+/* Announces our addresses (RFC 5227 section 2.3, RFC 4861 section 7.2.6), since neighbours may know
+ * another MAC for them and switches another port. Announcements are not acknowledged, so they are
+ * repeated. */
 void
 neigh_tick(struct net *net)
 {

@@ -13,10 +13,10 @@
 /* Fields are atomics because readers read while a writer writes. The set's version shows whether
  * the values belong together. */
 struct neigh_entry {
-	_Atomic uint64_t mac;          /* first byte lowest; 0: solicited and not answered */
+	_Atomic uint64_t mac;          /* first byte lowest; 0: solicited, without an answer yet */
 	_Atomic uint64_t confirmed_ns; /* when mac was last confirmed */
 	_Atomic uint64_t solicited_ns; /* 0: never */
-	_Atomic uint64_t ip[2];        /* both 0: free */
+	_Atomic uint64_t ip[2];        /* both 0: the entry is free */
 };
 
 struct neigh_set {
@@ -29,11 +29,13 @@ struct neigh_table {
 	_Atomic uint32_t generation;
 	_Atomic uint32_t announce_round; /* number of the current round of announcements */
 	_Atomic uint32_t announce_taken; /* last round that a core has taken */
-	/* Conflicts are rare, or an attack, so they have a line that no lookup reads. */
+	/* Conflicts are rare, or an attack, so they have a cache line that no lookup reads. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t defended_ns[NEIGH_OURS]; /* 0: never */
 	_Atomic uint64_t conflicts;
-	_Atomic uint64_t conflict_last; /* a MAC, and the number of our address above it */
-	_Atomic uint64_t mld1_until_ns[VLAN_IDS]; /* queriers of MLDv1 are present; 0: never */
+	/* MAC of the last conflict, and above it the number of our address. */
+	_Atomic uint64_t conflict_last;
+	/* Until then there is a querier of MLDv1; 0: there was none. */
+	_Atomic uint64_t mld1_until_ns[VLAN_IDS];
 	_Alignas(CACHE_LINE_BYTES) struct router_list routers;
 	struct neigh_set set[NEIGH_SETS];
 };
@@ -47,8 +49,8 @@ struct neigh_copy {
 #define GET(field)        atomic_load_explicit(&(field), memory_order_relaxed)
 #define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
 
-/* Returns the time since since_ns, at least 0: cores read the clock at different moments, so
- * another core's time may be a little ahead of ours. */
+/* Returns the time since since_ns, but at least 0. Cores read the clock at different moments, so
+ * the time of another core may be a little ahead of ours. */
 static uint64_t
 age(uint64_t since_ns, uint64_t now_ns)
 {
@@ -70,8 +72,9 @@ mac_pack(const uint8_t mac[6])
 static struct neigh_set *
 set_of(struct neigh_table *t, const struct ip_addr *ip)
 {
-	/* Addresses of an IPv4 subnet, hosts numbered by hand and cards of one vendor differ in
-	 * these bytes. A neighbour can fill only one set, and its own MAC is in that set. */
+	/* The last bytes differ in the addresses of an IPv4 subnet, in hosts numbered by hand, and
+	 * in cards of one vendor. A neighbour can fill only one set, the one that its own MAC is
+	 * in. */
 	return &t->set[ip->b[13] ^ ip->b[14] ^ ip->b[15]];
 }
 
@@ -86,11 +89,9 @@ find(struct neigh_set *set, const struct ip_addr *ip)
 	return NULL;
 }
 
-/*
- * Copies an entry. The acquire load pairs with the release store in unlock: an even version shows
- * the entries as of that unlock. The fence pairs with the one in try_lock: a reader that saw any
- * later write sees the odd version too.
- */
+/* Copies an entry. The acquire load pairs with the release store in unlock: an even version shows
+ * the entries as that unlock left them. The fence pairs with the one in try_lock: a reader that saw
+ * a later write sees the odd version, too. */
 static bool
 read_entry(const struct neigh_table *t, const struct ip_addr *ip, struct neigh_copy *copy)
 {
@@ -130,7 +131,7 @@ unlock(struct neigh_set *set)
 	atomic_store_explicit(&set->version, GET(set->version) + 1, memory_order_release);
 }
 
-/* Returns how long an entry has been useless; 0: it must stay. */
+/* Returns for how long an entry has been useless; 0: it must stay. */
 static uint64_t
 idle_for(const struct neigh_entry *e, uint64_t now_ns)
 {
@@ -145,8 +146,8 @@ idle_for(const struct neigh_entry *e, uint64_t now_ns)
 	return confirmed < NEIGH_REACHABLE_NS ? 0 : confirmed;
 }
 
-/* Returns the entry to reuse for another address: the one that has been useless for longest. If all
- * must stay, NULL, or for a blind caller the reachable one that was confirmed longest ago. */
+/* Returns the entry to reuse for another address: the one that has been useless longest. If all
+ * must stay: NULL, or for a blind caller the reachable one whose confirmation is oldest. */
 static struct neigh_entry *
 victim(struct neigh_set *set, bool blind, uint64_t now_ns)
 {
@@ -254,16 +255,16 @@ neigh_reachable_mt(const struct neigh_table *t, const struct ip_addr *ip, uint64
 	return entry_state(&copy, now_ns, mac) == NEIGH_REACHABLE;
 }
 
-/* Pairs with the release in publish_change: a core that reads the new generation finds the change
- * in the table. */
+/* Acquire: pairs with the release in publish_change. A core that reads the new generation finds the
+ * change in the table. */
 uint32_t
 neigh_generation_mt(const struct neigh_table *t)
 {
 	return atomic_load_explicit(&t->generation, memory_order_acquire);
 }
 
-/* Confirms an entry. adds: it is added if there is none. False: the set is locked or full, or has
- * no such entry. */
+/* Confirms an entry. adds: creates it if there is none. False: the set is locked or full, or has no
+ * such entry. */
 static bool
 entry_confirm(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
 	      uint64_t now_ns, bool adds)
@@ -304,7 +305,8 @@ neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, bool blind
 	struct neigh_entry *e;
 	bool due;
 
-	/* Most calls end here, without writing: every segment to a stale address makes one. */
+	/* Most calls end here without writing, since every segment to a stale address makes a
+	 * call. */
 	if (read_entry(t, ip, &copy) && !solicit_due(copy.solicited_ns, now_ns))
 		return false;
 	if (!try_lock(set))
@@ -314,8 +316,8 @@ neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, bool blind
 	if (due)
 		SET(e->solicited_ns, now_ns != 0 ? now_ns : 1);
 	unlock(set);
-	/* A core may still use a reachable entry that was replaced, and no update would reach it.
-	 */
+	/* The reachable entry that was replaced may still be in use by a core, which no update
+	 * would reach. */
 	if (due && blind)
 		publish_change(t);
 	return due;
@@ -350,8 +352,8 @@ neigh_note_conflict_mt(struct neigh_table *t, uint32_t which, const uint8_t mac[
 {
 	ensure(which < NEIGH_OURS);
 	SET(t->conflict_last, mac_pack(mac) | (uint64_t)which << MAC_BITS);
-	/* Pairs with the load in neigh_conflicts_mt: a reader that sees the count sees a MAC
-	 * too. */
+	/* Release: pairs with the load in neigh_conflicts_mt. A reader that sees the count sees a
+	 * MAC, too. */
 	atomic_fetch_add_explicit(&t->conflicts, 1, memory_order_release);
 }
 

@@ -17,7 +17,7 @@ to_free_max(const struct net_config *cfg)
 	return cfg->rx_frames_max + UDP_BACKLOG_MAX + 2 * BURST_MAX;
 }
 
-/* The table for a configuration that names none. */
+/* Storage for a table of addresses, if the configuration has none. */
 struct own_addrs {
 	struct local_addr addr[2];
 	struct static_route route[2];
@@ -35,7 +35,7 @@ own_addrs_fill(struct own_addrs *own, const struct net_config *cfg, const struct
 					   .seed = cfg->seed,
 					   .addr = own->addr,
 					   .route = own->route}};
-	/* RFC 8200 section 5: the minimum of IPv6. */
+	/* RFC 8200 section 5: IPv6 needs at least this MTU. */
 	spec->ipv6 = !cfg->ipv6_off && (port == NULL || port->mtu >= IPV6_MTU_MIN);
 	if (port != NULL)
 		memcpy(spec->mac, port->mac, sizeof spec->mac);
@@ -81,7 +81,7 @@ mask_of(uint32_t prefix_len)
 }
 
 /* Returns the sum of the header that ipv4_emit writes, without the fields that differ between
- * packets. our_ip 0: also without the source. */
+ * packets; if our_ip is 0, also without the source. */
 static uint64_t
 header_template_sum(uint32_t our_ip)
 {
@@ -138,8 +138,8 @@ reply_max_of(const struct net *net)
 	return (uint16_t)(mtu - IPV4_HEADER_BYTES - UDP_HEADER_BYTES);
 }
 
-/* Makes room for a tag in front of the free frames when the first VLAN is added, and removes it
- * when the last one leaves. */
+/* When the first VLAN is added, makes room for a tag before the free frames; when the last one
+ * leaves, removes that room. */
 static void
 frame_cache_shift(struct net *net, bool tagged)
 {
@@ -177,7 +177,8 @@ own_addrs_make(struct region *region, const struct net_config *cfg, const struct
 	return local_addrs_make(region, &own.spec, NULL);
 }
 
-/* RFC 6056 section 3.2: the ports of our own connections are all except the well-known ones. */
+/* RFC 6056 section 3.2: all ports except the well-known ones may be used for our own
+ * connections. */
 #define OWN_PORT_MIN 1024u
 
 /* Declares the ports of datagrams; the transport declares its own. */

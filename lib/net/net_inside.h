@@ -10,12 +10,12 @@
 
 /* ---- tx_queue.c ---- */
 
-/* Empties the deferred-free list: the frame cache is filled first, the port gets the rest. */
+/* Empties the deferred-free list: into the frame cache as long as it has room, then to the port. */
 void frames_release(struct net *net);
 void frame_cache_refill(struct net *net);
 /* Sends the frame that was begun, on the link of a local address. */
 void tx_queue_commit(struct net *net, uint16_t local, uint32_t len, uint32_t ol_flags);
-/* Sends a copy of a frame unchanged, with the tag that it has or with none. The queue has room. */
+/* Sends a copy of a frame unchanged, with its tag if it has one. The queue must have room. */
 void tx_queue_push_copy(struct net *net, const uint8_t *data, uint32_t len);
 /* Sends a received frame on the link of its local address. */
 void tx_queue_send_rx(struct net *net, uint32_t rx_index, uint32_t len, uint32_t ol_flags);
@@ -31,7 +31,7 @@ struct ip_request {
 	uint16_t local;
 };
 
-/* Returns the sum of the pseudo header between a local address and dst, in either direction. */
+/* Returns the sum of the pseudo header for a local address and dst, in either direction. */
 static inline uint64_t
 ip_pseudo_sum(const struct net *net, struct ip_dest dest, uint16_t l4_len)
 {
@@ -43,8 +43,8 @@ ip_pseudo_sum(const struct net *net, struct ip_dest dest, uint16_t l4_len)
 	return inet_sum_pseudo6(net->ip[dest.local].b, dest.dst->b, dest.protocol, l4_len);
 }
 
-/* ip_out.c: writes headers back to the sender, without options, in front of the l4_len bytes of L4,
- * which move up if there were options. Returns where they are. */
+/* ip_out.c: writes headers back to the sender, without options, before the l4_len bytes of L4,
+ * which move if there were options. Returns the place of these bytes. */
 uint8_t *ip_reply_in_place(struct net *net, struct ip_request from, uint32_t l4_len,
 			   uint8_t protocol);
 
@@ -60,8 +60,9 @@ bool route_uses(const struct net *net, const struct ip_addr *ip, uint32_t link);
 /* Returns the neighbour table's key for an address: the same link-local address may be on every
  * link. */
 struct ip_addr neigh_key(const struct net *net, const struct ip_addr *ip, uint32_t link);
-bool neigh_rate_limited(struct net *net, const uint8_t mac[6]); /* no more replies to it */
-/* Handles a packet of another station (mac) from our address. */
+/* True: no more replies to this station now. */
+bool neigh_rate_limited(struct net *net, const uint8_t mac[6]);
+/* Handles a packet that another station (mac) has sent from our address. */
 void neigh_conflict(struct net *net, uint16_t local, const uint8_t mac[6]);
 /* Send requests and announcements from a local address, on its link. False: no room. */
 bool arp_send_request(struct net *net, uint16_t local, const struct ip_addr *ip);
@@ -71,9 +72,9 @@ bool nd_send_unsolicited(struct net *net, uint16_t local);
 
 /* ---- mld_io.c ---- */
 
-/* Restarts the reports of all groups if the walk through them was interrupted. */
+/* Restarts the reports of all groups, if the walk through them was interrupted. */
 void mld_announce_begin(struct net *net);
-/* Reports some joined and left groups. True: all are reported, and the next call starts again. */
+/* Reports some joined and left groups. True: all are reported, and the next call begins again. */
 bool mld_announce(struct net *net);
 /* Forgets pending queries, which the announcement of the new table answers. */
 void mld_addrs_changed(struct net *net);

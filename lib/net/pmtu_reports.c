@@ -1,6 +1,6 @@
 /*
- * pmtu_reports.c - a ring of path MTU reports that every core reads: each slot has a version, so a
- * reader knows whether the words it has read belong to one report.
+ * pmtu_reports.c - a ring of path MTU reports that every core reads. Each slot has a version, by
+ * which a reader notices whether the words that it has read belong to one report.
  */
 #include "pmtu_reports.h"
 #include "base/bytes.h"
@@ -58,8 +58,9 @@ pmtu_reports_add_mt(struct pmtu_reports *pn, const struct pmtu_report *report)
 	atomic_store_explicit(&slot->version, 2 * n + 2, memory_order_release);
 }
 
-/* The acquire load pairs with the release store at the end of pmtu_reports_add_mt, the fence with
- * the one at its beginning: a reader that saw a word of a later report sees its version too. */
+/* Copies a report. The acquire load pairs with the release store at the end of pmtu_reports_add_mt,
+ * and the fence with the one at its beginning: a reader that saw a word of a later report sees its
+ * version, too. */
 static bool
 read_slot(const struct report_slot *slot, uint64_t version, struct pmtu_report *report)
 {
@@ -94,8 +95,8 @@ pmtu_reports_next_mt(const struct pmtu_reports *pn, uint64_t *cursor, struct pmt
 		const uint64_t n = *cursor;
 		const struct report_slot *slot = &pn->slot[n % PMTU_REPORTS];
 
-		/* The report is still being written, and is read by a later call. If a report was
-		 * abandoned, the next one is read instead. */
+		/* If it is the newest report, it is still being written, and a later call reads it.
+		 * Otherwise it was abandoned, and the next one is read. */
 		if (GET(slot->version) <= 2 * n + 1 && n + 1 == count)
 			return false;
 		++*cursor;

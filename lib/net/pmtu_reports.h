@@ -1,15 +1,16 @@
 /*
- * pmtu_reports.h - path MTU reports of routers: those of this core's turn, and those shared by all
- * cores.
+ * pmtu_reports.h - path MTU reports of routers: those that this core received in a turn, and those
+ * shared by all cores.
  *
- * An ICMP error has the router's source address, so RSS delivers it to any core. A core that has no
- * such connection shares the report; every core reads all and uses those of its own connections.
+ * An ICMP error has the router's source address, so RSS delivers it to any core. A core that does
+ * not have the quoted connection shares the report. Every core reads all shared reports, and uses
+ * those about its own connections.
  *
  * Shape:  a ring of PMTU_REPORTS slots, each with a version; struct pmtu_inbox is core-local.
- * Units:  mtu in bytes as reported; seq as quoted.
+ * Units:  mtu in bytes, as reported; seq as quoted.
  * Thread: pmtu_reports_*_mt by any core; each core has its own cursor.
- * Errors: none. A reader that is PMTU_REPORTS behind misses the oldest report, and one of two
- *         writers in a slot gives up. The router reports again.
+ * Errors: none. A reader that is PMTU_REPORTS behind misses the oldest report. If two writers have
+ *         the same slot, one gives up. In both cases the router will report again.
  * Bounds: PMTU_REPORTS reports, also in one pass of pmtu_reports_next_mt.
  */
 #ifndef CLOCKOO_PMTU_REPORTS_H
@@ -32,7 +33,7 @@ struct pmtu_report {
 	uint32_t seq, mtu;
 };
 
-/* The reports of one turn: at most one for each frame received. */
+/* The reports of one turn: at most one for each received frame. */
 struct pmtu_inbox {
 	uint32_t count;
 	struct pmtu_report report[BURST_MAX];

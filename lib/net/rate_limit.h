@@ -10,21 +10,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Replies of a kind in an interval of RATE_LIMIT_NS. */
+/* Counts the replies of a kind in an interval of RATE_LIMIT_NS. */
 struct rate_limit {
 	uint64_t since_ns;
 	uint32_t count;
 };
 
-#define RATE_LIMIT_NS           (10ull * 1000000)
-#define ECHO_REPLIES_MAX        200u /* in RATE_LIMIT_NS: RFC 4443 section 2.4 (f) */
-#define ECHO_FRAGMENTS_MAX      50u  /* part of these: frames of replies that are fragments */
-#define NEIGH_REPLIES_MAX       10u  /* in RATE_LIMIT_NS, to one group of neighbours */
-#define NEIGH_LIMITS            256u /* groups of stations */
-#define ANNOUNCE_COUNT          3u   /* RFC 4861 section 10, MAX_NEIGHBOR_ADVERTISEMENT */
-#define ANNOUNCE_NS             (1000ull * 1000000) /* RETRANS_TIMER */
-#define ANNOUNCE_BURST          16u                 /* addresses announced in a turn */
-#define MLD_ANSWERS_MAX         16u /* in RATE_LIMIT_NS, on one link: MLDv1 has a group a report */
+#define RATE_LIMIT_NS      (10ull * 1000000)
+#define ECHO_REPLIES_MAX   200u /* in RATE_LIMIT_NS: RFC 4443 section 2.4 (f) */
+#define ECHO_FRAGMENTS_MAX 50u  /* of these: frames of replies that are sent in fragments */
+#define NEIGH_REPLIES_MAX  10u  /* in RATE_LIMIT_NS, to one group of stations */
+#define NEIGH_LIMITS       256u /* groups of stations */
+#define ANNOUNCE_COUNT     3u   /* RFC 4861 section 10, MAX_NEIGHBOR_ADVERTISEMENT */
+#define ANNOUNCE_NS        (1000ull * 1000000) /* RETRANS_TIMER */
+#define ANNOUNCE_BURST     16u                 /* addresses announced in a turn */
+/* In RATE_LIMIT_NS, on one link: an MLDv1 report has only one group. */
+#define MLD_ANSWERS_MAX         16u
 #define PMTU_REPORTS_SHARED_MAX 32u /* path MTU reports shared in RATE_LIMIT_NS */
 
 /* True if n more replies may be sent, which are then counted. */

@@ -1,6 +1,6 @@
 /*
- * reasm.c - reassembly of datagrams: finds or opens the context, copies the fragment into
- * place, validates the datagram once it is complete.
+ * reasm.c - reassembles datagrams: finds or opens the context, copies the fragment into place, and
+ * validates the complete datagram.
  */
 #include "reasm.h"
 
@@ -14,26 +14,27 @@
 #define UNIT_BYTES    8u
 #define UNITS         (REASM_BYTES / UNIT_BYTES)
 #define WORD_BITS     64u
-#define TOTAL_UNKNOWN 0u /* the last fragment was not received yet */
+#define TOTAL_UNKNOWN 0u /* the last fragment has not arrived yet */
 
 enum context_state {
 	CONTEXT_FREE,
 	CONTEXT_OPEN,
-	CONTEXT_DROPPED, /* kept so that later fragments of the datagram do not open a context */
+	/* Dropped, and kept so that later fragments of the datagram open no context. */
+	CONTEXT_DROPPED,
 	CONTEXT_DELIVERED,
-	CONTEXT_KEPT, /* delivered, and the service has not read it yet */
+	CONTEXT_KEPT, /* delivered, and not read by the service yet */
 };
 
 struct context {
 	struct list line;  /* in reasm.unused, or in reasm.line while it waits */
-	struct list found; /* in a bucket while it waits */
+	struct list found; /* in a bucket, while the context waits */
 	struct ip_addr src;
 	uint32_t id;
 	uint16_t local;    /* number of the destination, which also shows the family */
 	uint8_t state;     /* enum context_state */
 	uint16_t total;    /* bytes of the whole datagram; TOTAL_UNKNOWN: not known yet */
 	uint16_t received; /* bytes received */
-	uint16_t reach;    /* end of the furthest fragment received */
+	uint16_t reach;    /* end of the furthest fragment so far */
 	uint32_t fragments;
 	uint64_t since_ns;
 	uint64_t have[UNITS / WORD_BITS]; /* one bit for each unit of 8 bytes */
@@ -46,7 +47,8 @@ struct reasm {
 	uint32_t delivered_count;
 	struct context *delivered[REASM_CONTEXTS];
 	struct list unused;
-	struct list line; /* open and dropped contexts, the longest without a fragment first */
+	/* Open and dropped contexts; the one without a fragment for longest is first. */
+	struct list line;
 	struct list bucket[REASM_CONTEXTS];
 	struct context context[];
 };
@@ -56,7 +58,7 @@ struct fragment {
 	const struct ip_addr *src;
 	uint32_t id;
 	uint32_t at, len; /* position in the datagram */
-	bool more;        /* fragments come after this one */
+	bool more;        /* more fragments follow */
 	uint16_t local;
 	const uint8_t *data;
 };
@@ -158,7 +160,7 @@ context_drop(struct net *net, struct context *c, enum net_counter reason)
 	c->state = CONTEXT_DROPPED;
 }
 
-/* Frees the context of a datagram that did not become complete. */
+/* Frees the context of an incomplete datagram. */
 static void
 context_end(struct net *net, struct reasm *r, struct context *c)
 {
@@ -174,7 +176,7 @@ context_matches(const struct context *c, const struct fragment *p)
 	return c->id == p->id && c->local == p->local && ip_addr_equal(&c->src, p->src);
 }
 
-/* Returns a context for a new datagram. NULL: the service is reading them all. */
+/* Returns a context for a new datagram. NULL: all have datagrams that the service is reading. */
 static struct context *
 context_open(struct net *net, struct reasm *r, const struct fragment *p, struct list *bucket)
 {
@@ -229,7 +231,7 @@ units_received(const struct context *c, uint32_t from, uint32_t units)
 }
 
 /* True if the fragment's position is valid. RFC 791: offsets count units of 8 bytes, so only the
- * last fragment may end within a unit. Nothing ends beyond 64 KiB. */
+ * last fragment may end within a unit. No fragment may end beyond 64 KiB. */
 static bool
 fragment_valid(const struct fragment *p)
 {
@@ -237,7 +239,7 @@ fragment_valid(const struct fragment *p)
 	       p->at + p->len <= UINT16_MAX;
 }
 
-/* Copies a fragment to its offset. False: it was not taken, and the datagram may have been
+/* Copies a fragment to its offset. False: it was not used, and the datagram may have been
  * dropped. */
 static bool
 fragment_insert(struct net *net, struct reasm *r, struct context *c, const struct fragment *p)
@@ -254,12 +256,11 @@ fragment_insert(struct net *net, struct reasm *r, struct context *c, const struc
 	here = units_received(c, from, units);
 	if (here == units && memcmp(c->bytes + p->at, p->data, p->len) == 0 &&
 	    (p->more || end == c->total)) {
-		/* Duplicated by the network: RFC 8200 section 4.5. */
+		/* The network has duplicated it: RFC 8200 section 4.5. */
 		net_count(net, DROP_FRAG_DUPLICATE);
 		return false;
 	}
-	/* RFC 5722, applied to both families: overlaps, or two different ends, drop the
-	 * datagram. */
+	/* RFC 5722, here for both families: an overlap, or a second end, drops the datagram. */
 	if (here != 0 || (c->total != TOTAL_UNKNOWN && (!p->more || end > c->total)) ||
 	    (!p->more && c->reach > end)) {
 		context_drop(net, c, DROP_FRAG_OVERLAP);

@@ -2,12 +2,13 @@
  * reasm.h - reassembly of fragmented UDP datagrams and echo requests (RFC 791, RFC 8200 section
  * 4.5).
  *
- * Shape:  contexts, one a datagram: REASM_CONTEXTS for UDP, and REASM_ECHO_CONTEXTS of their own
- *         for echo requests, which evict no datagram of a client. A keyed hash of addresses and
+ * Shape:  a context for each datagram: REASM_CONTEXTS for UDP, and separate REASM_ECHO_CONTEXTS for
+ *         echo requests, so that these evict no datagram of a client. A keyed hash of addresses and
  *         identification finds them. Fragments are copied to their offset; a bitmap has a bit for
- *         every 8 bytes received. If no context is free a new datagram takes the one that has
- *         waited longest for a fragment. Sources have no shares, since they may be forged.
- * Units:  bytes of IP payload: the header of UDP or ICMP and what follows; times in ns.
+ *         every 8 bytes received. If no context is free, a new datagram takes the one that has
+ *         waited longest for a fragment. There are no shares for sources, since sources may be
+ *         forged.
+ * Units:  bytes of IP payload, which includes the header of UDP or ICMP; times in ns.
  * Owner:  contexts own their bytes. A delivered datagram is valid until reasm_release().
  * Thread: core-local.
  * Errors: counters DROP_FRAG_*.
@@ -21,7 +22,8 @@
 #define REASM_CONTEXTS      64u
 #define REASM_ECHO_CONTEXTS 4u
 #define REASM_BYTES         16384u
-#define REASM_FRAGMENTS_MAX 32u                 /* of a datagram: REASM_BYTES over an MTU of 576 */
+/* Most fragments of a datagram: REASM_BYTES over an MTU of 576. */
+#define REASM_FRAGMENTS_MAX 32u
 #define REASM_NS            (1500ull * 1000000) /* lifetime from the first fragment */
 #define REASM_SWEEP_NS      (100ull * 1000000)  /* time between sweeps of expired contexts */
 
@@ -30,12 +32,12 @@ struct reasm *reasm_create(struct region *region, uint32_t contexts);
 
 /* A complete datagram, from the header of its protocol on. */
 struct reassembled {
-	uint8_t *bytes; /* NULL: it is incomplete, or was dropped and counted */
+	uint8_t *bytes; /* NULL: the datagram is incomplete, or was dropped and counted */
 	uint32_t len, id;
 };
 
-/* Adds the fragment in received frame rx_index, whose bytes are copied. r is net->reasm for UDP,
- * whose checks are made here, or net->echo_reasm. */
+/* Adds the fragment in received frame rx_index by copying its bytes. r: net->reasm for UDP, whose
+ * checks are made here, or net->echo_reasm. */
 struct reassembled reasm_insert(struct net *net, struct reasm *r, uint32_t rx_index);
 /* Drops contexts older than REASM_NS. */
 void reasm_tick(struct reasm *r, struct net *net);

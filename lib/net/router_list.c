@@ -1,6 +1,6 @@
 /*
- * router_list.c - notes routers, and chooses one. Many forged routers take places only from routers
- * that are less preferred, or whose lifetime is over.
+ * router_list.c - notes routers, and chooses one. Forged routers, even many, can only displace
+ * routers that are less preferred or whose lifetime is over.
  */
 #include "router_list.h"
 
@@ -18,8 +18,8 @@ is_alive(const struct router *r, uint64_t now_ns)
 	return r->until_ns > now_ns;
 }
 
-/* Returns the place for a router: its own, a free one, or that of the least preferred router that
- * is less preferred than it. NULL: none. */
+/* Returns a place for a router: its own, a free one, or that of the least preferred router if that
+ * is less preferred than this one. NULL: none. */
 static struct router *
 place_of(struct router_list *l, const struct router *seen, uint64_t now_ns)
 {

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* Orders by address, then by length, so that a network precedes those within it. Equal routes keep
- * their order, by their places in the array. */
+/* Orders by address, then by length, so that a network precedes those within it. Equal ones keep
+ * their order in the array. */
 static int
 compare_routes(const void *left, const void *right)
 {
@@ -28,7 +28,7 @@ struct nest {
 	uint32_t depth;
 };
 
-/* Begins a range. A range that began at the same address is replaced. */
+/* Begins a range. Replaces a range that begins at the same address. */
 static void
 route_begin(struct routes *to, struct route_range *ranges, struct ip_position at,
 	    const struct route *route)
@@ -63,7 +63,7 @@ make_ranges(struct routes *to, struct route_range *ranges, const struct route **
 					    nest.route[nest.depth - 1]->prefix_len))
 			route_leave(&nest, to, ranges);
 		if (nest.depth != 0 && nest.route[nest.depth - 1]->prefix_len == r->prefix_len)
-			continue; /* the first of two routes to one network counts */
+			continue; /* of two routes to one network the first counts */
 		route_begin(to, ranges, ip_position_of(&r->net), r);
 		nest.route[nest.depth++] = r;
 	}
@@ -118,6 +118,7 @@ routes_find(const struct routes *routes, const struct ip_addr *dst)
 	    from->route == ROUTE_NONE)
 		return NULL;
 	found = &routes->route[from->route];
-	/* A route to all of IPv6 contains the mapped addresses, too. */
+	/* A route to all of IPv6 also contains the mapped addresses, for which it must not be
+	 * used. */
 	return found->prefix_len < IP_ADDR_V4_BITS && ip_addr_is_v4(dst) ? NULL : found;
 }

@@ -26,8 +26,8 @@ net_rx_budget(const struct net *net)
 	return slots < BURST_MAX ? slots : BURST_MAX;
 }
 
-/* Returns the room in front of a fresh frame for the tag that is added when it is sent. In received
- * frames the removed tag leaves that room. */
+/* Returns the room before a fresh frame for the tag that is added when it is sent. A received frame
+ * has that room where its tag was removed. */
 static uint32_t
 tag_room(const struct net *net)
 {
@@ -132,8 +132,8 @@ rx_frame_drop(struct net *net, uint32_t rx_index)
 	frame_defer_free(net, net->in->rx.frame[rx_index], net->in->rx.data[rx_index]);
 }
 
-/* Moves frames that were not sent to the front of the transmit queue. Rare: the port's ring was
- * full. */
+/* Moves unsent frames to the front of the transmit queue. Needed only if the port's ring was full,
+ * which is rare. */
 static void
 tx_queue_compact(struct tx_queue *out, uint32_t sent)
 {
@@ -193,8 +193,8 @@ frame_defer_free(struct net *net, struct frame *f, uint8_t *start)
 	net->to_free_count = i + 1;
 }
 
-/* Reuses received frames for sending, without the port's pool. Not with tags: a frame may have
- * arrived without one, so has no room for it in front. */
+/* Reuses received frames for sending, without the port's pool. Not if a link is a VLAN: a frame
+ * that arrived without a tag has no room for one. */
 static void
 frame_recycle(struct net *net)
 {

@@ -1,6 +1,6 @@
 /*
- * tx_queue.h - the inline part of the transmit queue, for tx_queue.c, udp_io.c and the fast path of
- * a transport, which send many frames in a row.
+ * tx_queue.h - the inline part of the transmit queue, for code that sends many frames in a row:
+ * tx_queue.c, udp_io.c and the fast path of a transport.
  *
  * Thread: core-local.
  */
@@ -9,8 +9,8 @@
 
 #include "net_core.h"
 
-/* Adds the tag of a local address's link, if it has one, to a frame that is sent. classify.c
- * removes tags from received frames, so no frame in between has one. */
+/* Adds the tag of a local address's link, if it has one, to a frame that is sent. No frame has a
+ * tag before that, since classify.c removes those of received frames. */
 void tx_queue_put_on_link(struct net *net, struct frame *frame, uint8_t *data, uint32_t len,
 			  uint32_t ol_flags, uint16_t local);
 
@@ -46,8 +46,8 @@ tx_queue_send(struct net *net, struct frame *frame, uint8_t *data, uint32_t len,
 		tx_queue_put(&net->out, frame, data, len, ol_flags);
 }
 
-/* Sends the frame that tx_queue_begun() returned, on the link of a local address. len: no more than
- * the port's MTU and an Ethernet header, for which a frame has room (net_create). */
+/* Sends the frame that tx_queue_begun() returned, on the link of a local address. len: at most the
+ * port's MTU and an Ethernet header, for which every frame has room (net_create). */
 static inline void
 tx_queue_push_begun(struct net *net, uint16_t local, uint32_t len, uint32_t ol_flags)
 {

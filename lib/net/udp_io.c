@@ -1,9 +1,9 @@
 /*
- * udp_io.c - datagrams: those received for the service, their backlog, and replies in place and in
- * fresh frames.
+ * udp_io.c - datagrams: passes received ones to the service, keeps a backlog of them, and sends
+ * replies in place or in fresh frames.
  *
- * Replies go to the MAC that the request came from, without a lookup in the shared neighbour table.
- * Only a datagram that is not a reply resolves its next hop (udp_resolve).
+ * A reply goes to the MAC from which the request came, without a lookup in the shared neighbour
+ * table. Only for a datagram that is no reply the next hop is resolved (udp_resolve).
  */
 #include "reasm.h"
 
@@ -17,16 +17,16 @@
 #define L4_AT6         (ETH_HEADER_BYTES + IPV6_HEADER_BYTES)
 #define UDP_PAYLOAD_AT (L4_AT + UDP_HEADER_BYTES)
 
-#define TEMPLATE_AT ETH_MAC_BYTES /* offset in a frame: after the destination MAC */
+#define TEMPLATE_AT ETH_MAC_BYTES /* offset in a frame, after the destination MAC */
 
-/* A source may keep at most UDP_BACKLOG_SHARE times the free places: four fifths of the backlog if
- * it is alone (dynamic thresholds). */
+/* A source may keep UDP_BACKLOG_SHARE times as many datagrams as places are free: four fifths of
+ * the backlog if it is the only one (dynamic thresholds). */
 #define UDP_BACKLOG_SHARE 4u
-/* The backlog's last places are reserved for sources that have no datagram in it. */
+/* Places of the backlog, the last ones, for sources without a datagram in it. */
 #define UDP_BACKLOG_RESERVE BURST_MAX
-/* Datagrams of far sources, which can be forged, have this part of the backlog. */
+/* Far sources, which can be forged, may have 1/UDP_BACKLOG_FAR_PART of the backlog. */
 #define UDP_BACKLOG_FAR_PART 2u
-/* Reassembled datagrams that a source may keep. */
+/* Most reassembled datagrams that a source may keep. */
 #define UDP_BACKLOG_REASSEMBLED (REASM_CONTEXTS / 4)
 
 static_assert(L4_AT6 + IPV6_EXT_BYTES_MAX + UDP_HEADER_BYTES < ROUTE_MTU_MIN,
@@ -68,11 +68,9 @@ datagram_fill(struct datagram *d, const struct classified *in, uint32_t i, const
 	d->kept = DATAGRAM_NEW;
 }
 
-/*
- * Sets how many datagrams the service may read this turn when there is a backlog. Each needs a
- * transmit credit for its reply in place; datagrams of this turn already have a credit. Half of the
- * remaining slots are for replies in fresh frames.
- */
+/* Sets how many datagrams the service may read in this turn, if there is a backlog. Each needs a
+ * transmit credit for its reply in place; those received in this turn have one. Half of the
+ * remaining slots are reserved for replies in fresh frames. */
 static __attribute__((noinline)) void
 datagrams_expose(struct net *net)
 {
@@ -170,8 +168,7 @@ source_is_near(const struct net *net, const struct ip_addr *ip)
 	return net->cfg.udp_network_count == 0;
 }
 
-/* True if the datagram, whose fields are set, may be kept in addition to `kept` others. Far sources
- * have half of the backlog. */
+/* True if the datagram, whose fields are set, may be kept in addition to `kept` others. */
 static bool
 backlog_admits(const struct net *net, const struct datagram *d, bool reassembled, uint32_t kept)
 {
@@ -215,11 +212,11 @@ source_waits(const struct net *net, const struct datagram *d)
 	       (net->sources_waiting[d->cell / 64] >> d->cell % 64 & 1) != 0;
 }
 
-/* Ranks of kept datagrams: the oldest of its network, the oldest of its source, any other. RANK_FAR
- * is added for far sources, which are read after near ones. */
+/* Ranks of kept datagrams: the oldest of a network, the oldest of a source, all others. Those of
+ * far sources have RANK_FAR added, since they are read after those of near ones. */
 enum { RANK_NETWORK, RANK_SOURCE, RANK_OTHER, RANK_FAR, RANKS = 2 * RANK_FAR };
 
-/* Positions of the oldest kept datagrams of each rank. */
+/* Positions of kept datagrams for each rank, the oldest first. */
 struct backlog_order {
 	uint64_t sources[UDP_SOURCES / 64], networks[UDP_SOURCES / 64]; /* those seen so far */
 	uint64_t moves[2 * UDP_BACKLOG_MAX / 64];
@@ -285,8 +282,8 @@ backlog_arrange(struct net *net)
 	memcpy(d + first, ahead, count * sizeof ahead[0]);
 }
 
-/* Keeps the datagrams after the first `read`, within the limits of backlog and sources. The first
- * is always kept, because it may be partly answered. */
+/* Keeps the datagrams after the first `read`, within the limits of the backlog and of sources. The
+ * first of them is always kept, since it may be partly answered. */
 static __attribute__((noinline)) void
 backlog_update(struct net *net, uint32_t read)
 {
@@ -331,7 +328,7 @@ udp_release(struct net *net)
 			      net->datagram_count);
 }
 
-/* Returns the largest payload of one datagram from a local address over any route. */
+/* Returns the largest payload of one datagram from a local address that fits every route. */
 static uint32_t
 datagram_max(const struct net *net, uint16_t local)
 {
@@ -376,15 +373,15 @@ uint8_t *
 udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room)
 {
 	/* Options, extension headers and the longer IPv6 header take room in the frame; the reply
-	 * moves up later. No route is looked up: the room fits every route's MTU, and a longer
-	 * reply goes into fresh frames. */
+	 * moves to the front later. No route is looked up: this much fits the MTU of every route,
+	 * and a longer reply goes into fresh frames. */
 	const uint32_t at = d->l4_offset + UDP_HEADER_BYTES;
 
 	*room = stack_net(s)->reply_max - (at - UDP_PAYLOAD_AT);
 	return d->start + at;
 }
 
-/* Writes the header at h, over the payload_len bytes after it. */
+/* Writes the header at h, for the payload_len bytes after it. */
 static inline void
 udp_finish(struct net *net, struct udp_header *h, const struct udp_peer *to, struct ip_dest dest,
 	   uint32_t payload_len)
@@ -402,7 +399,8 @@ udp_finish(struct net *net, struct udp_header *h, const struct udp_peer *to, str
 	h->cksum = udp_cksum(inet_sum(sum, (uint8_t *)h + UDP_HEADER_BYTES, payload_len));
 }
 
-/* Replies to a request with IP options, over IPv6, or to another than our first IPv4 address. */
+/* Replies to a request with IP options, over IPv6, or to an address other than our first IPv4
+ * address. */
 static __attribute__((noinline)) void
 reply_in_place_any(struct net *net, struct datagram *d, uint32_t payload_len)
 {
@@ -429,7 +427,8 @@ udp4_headers(const struct net *net, const struct datagram *d, uint8_t *frame, ui
 	const struct be32 ports = be32_of((uint32_t)d->from.our_port << 16 | d->from.port);
 	uint64_t sum;
 
-	/* Eight bytes take fewer instructions than six; the template replaces the last two. */
+	/* Copying eight bytes takes fewer instructions than six; the template then overwrites the
+	 * last two. */
 	store_u64(frame, load_u64(frame + ETH_MAC_BYTES));
 	memcpy(frame + TEMPLATE_AT, net->udp4_template, UDP4_TEMPLATE_BYTES);
 	ip->total_len = be16_of((uint16_t)(IPV4_HEADER_BYTES + udp_len));
@@ -444,7 +443,7 @@ udp4_headers(const struct net *net, const struct datagram *d, uint8_t *frame, ui
 		udp->cksum = inet_sum_field(inet_sum_be16(net->udp4_pseudo_sum + dst, udp_len));
 		return;
 	}
-	/* The length is summed twice: in the pseudo header and in the UDP header. */
+	/* The length is in the sum twice: in the pseudo header and in the UDP header. */
 	sum = net->udp4_pseudo_sum + dst + load_u32(ports.b);
 	sum = inet_sum_be16(inet_sum_be16(sum, udp_len), udp_len);
 	udp->cksum = udp_cksum(inet_sum(sum, udp + 1, udp_len - UDP_HEADER_BYTES));
@@ -492,7 +491,7 @@ udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room)
 	p = ip_begin(net, to->mac, (struct ip_dest){&to->ip, to->local, IPV4_UDP});
 	if (p == NULL)
 		return NULL;
-	/* The length is filled in by udp_commit(). */
+	/* udp_commit() sets the length. */
 	udp_emit(p, to->our_port, to->port, 0);
 	*room = route_mtu(net, &to->ip) - ip_header_bytes(to->local) - UDP_HEADER_BYTES;
 	return p + UDP_HEADER_BYTES;

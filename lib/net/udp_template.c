@@ -1,6 +1,7 @@
 /*
- * udp_template.c - a header template for many datagrams to one peer (a client's requests). They
- * differ in two lengths and in the checksums, whose sums start from the template's.
+ * udp_template.c - a header template for many datagrams to one peer, such as the requests of a
+ * client. They differ in two lengths, and in the checksums, whose sums start from those of the
+ * template.
  */
 #include "net_inside.h"
 #include "wire/eth_wire.h"
@@ -24,7 +25,7 @@ udp_flow_make(const struct stack *s, const struct udp_peer *to, uint16_t from,
 	udp_emit(flow->headers + UDP_AT, from, to->port, 0);
 	flow->ip_sum = ipv4_header_sum(flow->headers + ETH_HEADER_BYTES);
 	flow->udp_sum = inet_sum_pseudo(net->ipv4, ip, IPV4_UDP, 0);
-	/* With offload the port sums the UDP ports itself. */
+	/* With the offload the port includes the UDP ports in its sum. */
 	if (net->udp_ol_flags == 0)
 		flow->udp_sum = inet_sum_be16(inet_sum_be16(flow->udp_sum, from), to->port);
 }
@@ -52,7 +53,7 @@ udp_flow_commit(struct stack *s, const struct udp_flow *flow, uint32_t payload_l
 	struct udp_header *udp = (struct udp_header *)(frame + UDP_AT);
 	const uint16_t udp_len = (uint16_t)(UDP_HEADER_BYTES + payload_len);
 	const uint16_t ip_len = (uint16_t)(IPV4_HEADER_BYTES + udp_len);
-	/* The length is summed twice: in the pseudo header and in the UDP header. */
+	/* The length is in the sum twice: in the pseudo header and in the UDP header. */
 	const uint64_t sum = inet_sum_be16(flow->udp_sum, udp_len);
 
 	ensure(payload_len <= net->datagram_max);

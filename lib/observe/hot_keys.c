@@ -1,5 +1,6 @@
 /*
- * hot_keys.c - samples into sets, names under sequence locks, and lists of several cores' keys.
+ * hot_keys.c - takes samples into sets, copies names under sequence locks, and makes lists of
+ * several cores' keys.
  */
 #include "hot_keys.h"
 
@@ -11,9 +12,9 @@
 #define LOAD(word)         atomic_load_explicit(&(word), memory_order_relaxed)
 #define STORE(word, value) atomic_store_explicit(&(word), value, memory_order_relaxed)
 
-#define AGES_MAX   31u /* halvings that leave nothing of a 32-bit count */
+#define AGES_MAX   31u /* after this many halvings a 32-bit count is 0 */
 #define READS_MAX  4u
-#define SPAN_LEAST 1e6 /* ns: a rate of less time is none */
+#define SPAN_LEAST 1e6 /* in ns: samples of a shorter time give no rate */
 
 /* ---- names ---- */
 
@@ -23,8 +24,8 @@ name_write(struct hot_name *name, struct view key)
 	const uint32_t version = LOAD(name->version);
 
 	STORE(name->version, version + 1);
-	/* Pairs with the acquire fence in name_read: who reads any of what follows sees the odd
-	 * version, or a later one. */
+	/* Release: pairs with the acquire fence in name_read. A reader that sees anything written
+	 * after this sees the odd version, or a later one. */
 	atomic_thread_fence(memory_order_release);
 	STORE(name->len, key.len);
 	for (uint32_t i = 0; 8 * i < key.len; i++) {
@@ -45,7 +46,7 @@ name_clear(struct hot_name *name)
 		name_write(name, (struct view){NULL, 0});
 }
 
-/* Reads a name. False if there is none, or it changes all the time. hash: the word with the key's
+/* Reads a name. False if there is none, or if it keeps changing. hash: the word with the key's
  * hash, which is written before the name is cleared. */
 static bool
 name_read(const struct hot_name *name, const _Atomic uint64_t *hash, uint64_t wanted,
@@ -108,7 +109,7 @@ age(struct hot_keys *hot, uint64_t now_ns)
 	STORE(hot->since_ns, now_ns);
 }
 
-/* Returns the way that has the hash, or the one with the least count. */
+/* Returns the way that has the hash; if none has it, the one with the least count. */
 static inline uint32_t
 way_of(const struct hot_set *set, uint64_t hash, bool *found)
 {
@@ -169,7 +170,8 @@ big_key_is_old(const struct big_key *big, uint64_t now_ns)
 	return LOAD(big->size) == 0 || (now_ns > seen_ns && now_ns - seen_ns > BIG_KEEP_NS);
 }
 
-/* Returns the key's place, or one that is free or old, or that of the smallest value. */
+/* Returns the key's place; if it has none, one that is free or old, or that of the smallest
+ * value. */
 static struct big_key *
 big_place(struct hot_keys *hot, uint64_t hash, uint64_t now_ns)
 {
@@ -227,7 +229,7 @@ by_rate(const void *a, const void *b)
 				  : (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-/* Returns the operations a second that one sample stands for. */
+/* Returns how many operations a second one sample stands for. */
 static double
 weight_of(const struct hot_keys *hot, uint64_t now_ns)
 {
@@ -256,7 +258,7 @@ candidates_take(const struct hot_keys *hot, uint32_t core, double weight, struct
 	return n;
 }
 
-/* Joins candidates with one hash in the place of the first. Returns how many are left. */
+/* Joins candidates with the same hash into the first of them. Returns how many are left. */
 static uint32_t
 candidates_join(struct hot_candidate *c, uint32_t count)
 {
@@ -295,7 +297,7 @@ same_name(const struct hot_key *a, const struct hot_key *b)
 	return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-/* Inserts a key behind larger ones. One that several cores have keeps its largest size. */
+/* Inserts a key after larger ones. A key of several cores gets its largest size. */
 static void
 big_insert(struct hot_list *list, struct hot_key *key)
 {

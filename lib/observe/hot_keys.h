@@ -1,22 +1,23 @@
 /*
- * hot_keys.h - the keys requested most, by samples, and those with the largest values.
+ * hot_keys.h - lists the keys requested most, which it finds by samples, and the keys with the
+ * largest values.
  *
- * Hot keys: Space-Saving in sets. A key's hash names its set. A key that is not in it takes the
- * place of the one with the least count, and inherits that count as its error: count less error is
- * at most the number of its samples. Its name is copied at the second sample, so a key that is
- * requested once costs no copy. Counts are halved every HOT_AGE_NS.
+ * Hot keys: Space-Saving in sets. A key's hash chooses its set. A key that is not in its set takes
+ * the place of the one with the least count, and inherits that count as its error: count minus
+ * error is at most the number of the key's samples. Its name is copied at the second sample, so a
+ * key that is requested once costs no copy. Counts are halved every HOT_AGE_NS.
  *
- * Big keys: those of the BIG_KEYS largest values that were requested or stored whole in the last
- * BIG_KEEP_NS, among values that are too large to be copied into a reply.
+ * Big keys: the keys of the BIG_KEYS largest values that were requested or stored as a whole in the
+ * last BIG_KEEP_NS. Only values too large to be copied into a reply count.
  *
- * Shape:  struct hot_keys: one a core, zeros and a seed. A set's counts are one line; names lie
- *         apart, each under a sequence lock.
+ * Shape:  each core has a struct hot_keys, which begins as zeros and a seed. A set's counts are one
+ *         cache line. Names are elsewhere, each under a sequence lock.
  * Units:  ns of the core's clock; milli is a thousandth; size in bytes.
  * Owner:  the service of one core; keys are copied.
- * Thread: counted by the core; lists are made by any one thread beside it, from what it reads
- *         relaxed. A name that is overwritten meanwhile is left out.
- * Bounds: constant time a sample; HOT_KEYS keys. A key of more than 1 / HOT_KEYS of the samples is
- *         among them, unless more than HOT_WAYS such keys share a set.
+ * Thread: the core counts. One other thread at a time makes lists, by relaxed reads. A name that is
+ *         overwritten meanwhile is left out.
+ * Bounds: constant time for a sample; HOT_KEYS keys. A key with more than 1 / HOT_KEYS of the
+ *         samples is among them, unless more than HOT_WAYS such keys share a set.
  * Source: A. Metwally, D. Agrawal, A. El Abbadi, ICDT 2005 (Space-Saving).
  */
 #ifndef CLOCKOO_HOT_KEYS_H
@@ -29,20 +30,20 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define HOT_EVERY   128u /* operations a sample, in the mean; a power of two */
+#define HOT_EVERY   128u /* mean number of operations for one sample; a power of two */
 #define HOT_WAYS    4u
 #define HOT_SETS    128u
 #define HOT_KEYS    (HOT_SETS * HOT_WAYS)
 #define HOT_AGE_NS  60000000000ull
-#define HOT_LOOK    16u /* samples of a key from one record of its size to the next */
+#define HOT_LOOK    16u /* in one sample of a key out of this many its size is recorded */
 #define BIG_KEYS    16u
 #define BIG_KEEP_NS 600000000000ull
-#define HOT_LISTED  16u /* keys of a list */
+#define HOT_LISTED  16u /* most keys of a list */
 #define HOT_NONE    UINT32_MAX
 
 #define HOT_NAME_WORDS ((MC_KEY_MAX + 7) / 8)
 
-/* A key under a sequence lock: odd while it is written. */
+/* A key under a sequence lock, which is odd while the key is written. */
 struct hot_name {
 	_Atomic uint32_t version;
 	_Atomic uint32_t len; /* 0: not known */
@@ -57,18 +58,18 @@ static_assert(sizeof(struct hot_set) == CACHE_LINE_BYTES, "a sample of a known k
 
 struct big_key {
 	_Atomic uint64_t hash, seen_ns;
-	_Atomic uint64_t uses; /* since it entered the list */
+	_Atomic uint64_t uses; /* requests since the key entered the list */
 	_Atomic uint32_t size; /* 0: free */
 	struct hot_name name;
 };
 
 struct hot_keys {
 	uint32_t left;   /* operations until the next sample */
-	uint32_t random; /* not 0 */
+	uint32_t random; /* state of the random numbers; never 0 */
 	bool begun;
-	_Atomic uint64_t samples; /* halved with the counts */
-	_Atomic uint64_t span_ns,
-		since_ns; /* the time of the samples, up to since_ns; halved, too */
+	_Atomic uint64_t samples;           /* number of samples; halved together with the counts */
+	_Atomic uint64_t span_ns, since_ns; /* time in which the samples were taken, up to since_ns;
+					       halved together with them */
 	struct hot_set sets[HOT_SETS];
 	_Atomic uint32_t sizes[HOT_KEYS];
 	struct hot_name names[HOT_KEYS];
@@ -90,35 +91,34 @@ hot_keys_next(struct hot_keys *hot)
 
 void hot_keys_begin(struct hot_keys *hot, uint32_t seed);
 
-/* Counts a sample. Returns the key's number if hot_keys_record() must follow, else HOT_NONE, which
- * is the commonest. */
+/* Counts a sample. Returns the key's number if hot_keys_record() must follow; mostly HOT_NONE. */
 uint32_t hot_keys_count(struct hot_keys *hot, uint64_t hash, uint64_t now_ns);
-/* Records the key's name, and the size of its value; 0: not known. */
+/* Records the key's name, and the size of its value (0: not known). */
 void hot_keys_record(struct hot_keys *hot, uint32_t i, struct view key, uint32_t size);
-/* Notes that a whole value of this size was requested or stored. */
+/* Notes that a value of this size was requested or stored as a whole. */
 void hot_keys_big(struct hot_keys *hot, struct view key, uint64_t hash, uint32_t size,
 		  uint64_t now_ns);
 
 /* ---- lists over all cores ---- */
 
 struct hot_key {
-	uint64_t rate_milli; /* of a hot key: operations a second */
-	uint64_t uses;       /* of a big key */
+	uint64_t rate_milli; /* operations a second of a hot key */
+	uint64_t uses;       /* requests of a big key */
 	uint32_t share_milli;
 	uint32_t size;
 	uint32_t len;
 	uint8_t bytes[HOT_NAME_WORDS * 8];
 };
 
-/* Lists the keys requested most, or with the largest values, first. */
+/* A list of the keys requested most, or of those with the largest values; the first is the top. */
 struct hot_list {
-	uint64_t rate_milli; /* of all operations */
+	uint64_t rate_milli; /* operations a second, of all keys */
 	uint32_t count, big_count;
 	struct hot_key key[HOT_LISTED], big[HOT_LISTED];
 };
 
-/* Candidates for a list: HOT_CANDIDATES of them are its scratch memory. */
-#define HOT_JOINED     256u /* keys of all cores so far */
+/* A list is made in HOT_CANDIDATES candidates of scratch memory. */
+#define HOT_JOINED     256u /* keys of all cores that have been joined */
 #define HOT_CANDIDATES (HOT_JOINED + HOT_KEYS)
 struct hot_candidate {
 	uint64_t hash;
@@ -126,7 +126,7 @@ struct hot_candidate {
 	uint32_t core, i;
 };
 
-/* Makes the list. Cores that are NULL are left out. */
+/* Makes the list. Entries of cores that are NULL are skipped. */
 void hot_keys_list(const struct hot_keys *const *cores, uint32_t count,
 		   struct hot_candidate *scratch, uint64_t now_ns, struct hot_list *list);
 

@@ -1,5 +1,5 @@
 /*
- * residence.c - counts of a turn into cells.
+ * residence.c - adds the counts of a turn to cells.
  */
 #include "residence.h"
 

@@ -1,21 +1,23 @@
 /*
- * residence.h - how long requests are resident: from the turn that took the frame with their last
- * byte from the NIC to the end of the turn that gave their reply to it.
+ * residence.h - records how long requests are resident: from the beginning of the turn that takes
+ * the frame with a request's last byte from the NIC, to the end of the turn that gives the reply to
+ * the NIC.
  *
- * A request that is answered in the turn of its arrival is resident as long as the turn. So it is
- * only counted by its kind, most often a whole run at once, and at the turn's end each count goes
- * into one cell. A request of an earlier turn is late: a list has it until the turn ends.
+ * A request that is answered in the turn of its arrival is resident for that whole turn. So only a
+ * count of its kind is kept, mostly for a whole run at once, and at the turn's end each count goes
+ * into one cell. A request that arrived in an earlier turn is late: it is in a list until the turn
+ * ends.
  *
- * Late requests that were refused something have a row for each reason: memory of the store, room
- * for their reply while the peer's window is full, or an answer of a backend (servers or flash).
- * Others were only not reached earlier.
+ * Late requests that had to wait for something have a row for each reason: memory of the store,
+ * room for the reply while the peer's window is full, or an answer of a backend (servers or flash).
+ * For the others there was no time earlier.
  *
  * Shape:  a row of cells (log_cells.h) for each kind over UDP, then over TCP, then for each wait.
  * Units:  ns on the core's clock.
  * Owner:  the service of one core.
  * Thread: written by the core; max_ns and cells are read by any, relaxed.
- * Bounds: LATE_MAX entries of late requests a turn; further ones count as answered at the turn's
- *         begin.
+ * Bounds: LATE_MAX entries of late requests in a turn; further ones count as answered at the turn's
+ *         beginning.
  */
 #ifndef CLOCKOO_RESIDENCE_H
 #define CLOCKOO_RESIDENCE_H
@@ -63,7 +65,7 @@ struct late_request {
 struct residence {
 	/* Counts of this turn. */
 	union {
-		uint16_t counts[RESIDENCE_WORDS * 4]; /* a turn answers some thousands at most */
+		uint16_t counts[RESIDENCE_WORDS * 4]; /* a turn answers at most some thousands */
 		uint64_t words[RESIDENCE_WORDS];
 	};
 	uint32_t late_count;
@@ -83,7 +85,7 @@ residence_add(struct residence *r, uint32_t row, uint32_t n)
 void residence_late(struct residence *r, uint32_t row, uint64_t since_ns, uint64_t now_ns,
 		    uint32_t n);
 
-/* Ends the turn that began at begin_ns: its counts go into cells. */
+/* Ends the turn that began at begin_ns: adds its counts to cells. */
 void residence_close(struct residence *r, uint64_t begin_ns, uint64_t end_ns);
 
 static inline void

@@ -1,5 +1,5 @@
 /*
- * slow_log.c - places for what was slow, and a list of several cores'.
+ * slow_log.c - keeps the slowest requests of a core, and makes a list of several cores'.
  */
 #include "slow_log.h"
 
@@ -32,7 +32,7 @@ place_for(const struct slow_log *log, uint64_t now_ns)
 	return shortest;
 }
 
-/* Returns the time that an entry must exceed while all places are taken. */
+/* Updates the time that an entry must exceed while all places are taken. */
 static void
 least_raise(struct slow_log *log, uint64_t now_ns)
 {
@@ -51,7 +51,7 @@ slow_log_put(struct slow_log *log, const struct slow_request *r, bool open)
 {
 	const uint32_t i = place_for(log, r->end_ns);
 
-	/* The reader of the list may have lowered least_ns by what it found. */
+	/* The thread that reads the list may have lowered least_ns since. */
 	if (log->ns[i] > r->ns && !record_is_old(log->end_ns[i], r->end_ns)) {
 		least_raise(log, r->end_ns);
 		return;
@@ -80,7 +80,8 @@ slow_log_close(struct slow_log *log, uint64_t begin_ns, uint64_t end_ns)
 
 /* ---- lists ---- */
 
-/* The order of the list: of what took as long, the latest first. */
+/* Returns the order of two entries in the list: the longer one first, of equal ones the later
+ * one. */
 static bool
 stands_before(const struct slow_request *a, const struct slow_request *b)
 {
@@ -99,7 +100,7 @@ list_add(struct slow_list *list, const struct slow_request *r)
 		list->request[at] = *r;
 }
 
-/* Lowers least_ns if it was raised for entries that are old by now. */
+/* Lowers least_ns if the entries that raised it are old by now. */
 static void
 core_list(struct slow_log *log, uint64_t now_ns, struct slow_list *list)
 {

@@ -1,21 +1,21 @@
 /*
- * slow_log.h - the requests of one core that were resident longest, and why.
+ * slow_log.h - the requests of one core that were resident longest, and their reasons.
  *
- * A request that arrived in an earlier turn than its answer's has an entry of its own: what it
- * waited for, its key and its client. Requests that arrive and are answered in one turn are
- * resident as long as the turn, so the turn has an entry: its requests, their commonest kind, its
- * longest stage.
+ * A request that was not answered in the turn of its arrival has its own entry: what it waited for,
+ * its key and its client. Requests that are answered in that turn are resident as long as the turn,
+ * so the turn has an entry: the number of its requests, their commonest kind, and its longest
+ * stage.
  *
- * An entry takes a place that is free, or SLOW_KEEP_NS old, or that of the shortest entry. It must
- * exceed least_ns, so requests that are not slow cost nothing. The core raises least_ns; the thread
- * that reads the list once a second lowers it.
+ * A new entry takes a place that is free or SLOW_KEEP_NS old, or the place of the shortest entry.
+ * It must be longer than least_ns, so requests that are not slow cost nothing. The core raises
+ * least_ns; the thread that reads the list once a second lowers it.
  *
  * Shape:  SLOW_ENTRIES entries in no order, each under a sequence lock (base/seq_words.h).
  * Units:  ns of the core's clock.
  * Owner:  the service of one core; keys are copied.
- * Thread: written by the core; read by any one thread beside it. An entry that is overwritten
+ * Thread: written by the core; read by one other thread at a time. An entry that is overwritten
  *         meanwhile is left out.
- * Bounds: SLOW_ENTRIES a core, SLOW_LISTED of all; a turn enters itself and what it answers.
+ * Bounds: SLOW_ENTRIES entries of a core, SLOW_LISTED in a list of all cores.
  */
 #ifndef CLOCKOO_SLOW_LOG_H
 #define CLOCKOO_SLOW_LOG_H
@@ -47,9 +47,9 @@ enum slow_reason { SLOW_REASONS(SLOW_SYMBOL) SLOW_REASON_COUNT };
 
 struct slow_request {
 	uint64_t ns;     /* 0: free */
-	uint64_t end_ns; /* when it was answered; in a list: how long ago */
+	uint64_t end_ns; /* when the request was answered; in a list: how long ago that was */
 	struct ip_addr ip;
-	uint32_t count; /* requests */
+	uint32_t count; /* number of requests */
 	uint16_t port;  /* 0: the entry is a turn's */
 	uint8_t row;    /* residence_row: transport and kind */
 	uint8_t reason;
@@ -69,7 +69,7 @@ struct slow_entry {
 
 struct slow_log {
 	_Atomic uint64_t least_ns;
-	/* The core's. */
+	/* The core's own copies of two fields of the entries, and state that only it needs. */
 	uint64_t ns[SLOW_ENTRIES], end_ns[SLOW_ENTRIES]; /* as in the entries */
 	uint32_t open; /* a bit for each entry whose turn has not ended */
 	struct slow_entry entry[SLOW_ENTRIES];
@@ -84,8 +84,8 @@ slow_log_wants(const struct slow_log *log, uint64_t ns)
 	return ns > atomic_load_explicit(&log->least_ns, memory_order_relaxed);
 }
 
-/* Enters a request that slow_log_wants(); the longest ones stay. open: it is resident to the end of
- * this turn, which slow_log_close() reports. */
+/* Enters a request for which slow_log_wants() is true; the longest ones are kept. open: the request
+ * is resident to the end of this turn, which slow_log_close() reports. */
 void slow_log_put(struct slow_log *log, const struct slow_request *r, bool open);
 /* Ends the turn that began at begin_ns. */
 void slow_log_close(struct slow_log *log, uint64_t begin_ns, uint64_t end_ns);
@@ -97,7 +97,7 @@ struct slow_list {
 	struct slow_request request[SLOW_LISTED]; /* the longest first */
 };
 
-/* Cores that are NULL are left out. */
+/* Makes the list. Entries of cores that are NULL are skipped. */
 void slow_log_list(struct slow_log *const *cores, uint32_t count, uint64_t now_ns,
 		   struct slow_list *list);
 

@@ -1,5 +1,5 @@
 /*
- * capture.c - a ring of copied frames, and the port's functions that fill it.
+ * capture.c - a ring of copied frames, and the functions of a port that fill it.
  */
 #include "capture.h"
 #include "base/check.h"
@@ -10,7 +10,7 @@ static_assert(sizeof(struct capture_record) % RECORD_ALIGN == 0, "records stand 
 static_assert(CAPTURE_IN < UINT8_MAX && CAPTURE_OUT < UINT8_MAX, "a direction is a byte");
 
 struct capture {
-	/* The members up to queue do not change while the capture runs. */
+	/* The members before queue do not change while the capture runs. */
 	const struct capture_rule *rule;
 	const struct port_ops *below; /* the port's own functions */
 	uint8_t *ring;
@@ -18,8 +18,8 @@ struct capture {
 	uint16_t queue;
 
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t
-		tail;       /* written by the writer: bytes since the begin */
-	uint64_t head_seen; /* the reader's head, as the writer last loaded it */
+		tail;       /* written by the writer: bytes written so far */
+	uint64_t head_seen; /* the reader's head when the writer last loaded it */
 	struct counter wanted, dropped;
 	atomic_bool ended;
 
@@ -37,7 +37,7 @@ ring_has_room(struct capture *c, uint64_t at, uint32_t bytes)
 
 	if (at + bytes - c->head_seen <= size)
 		return true;
-	/* Pairs with the release in capture_pop: the reader has finished with these bytes. */
+	/* Pairs with the release in capture_pop: the reader no longer needs these bytes. */
 	c->head_seen = atomic_load_explicit(&c->head, memory_order_acquire);
 	return at + bytes - c->head_seen <= size;
 }
@@ -48,8 +48,8 @@ record_at(const struct capture *c, uint64_t at)
 	return (struct capture_record *)(void *)(c->ring + (at & c->mask));
 }
 
-/* Writes one frame at *at, and moves *at past it. False if there is no room. A record never
- * crosses the ring's end: the bytes left there are skipped. */
+/* Writes one frame at *at, and moves *at past it. False if there is no room. A record never crosses
+ * the ring's end; the bytes left before that are skipped. */
 static bool
 record_put(struct capture *c, uint64_t *at, const struct burst *b, uint32_t i,
 	   const struct capture_record *like)
@@ -80,7 +80,7 @@ record_put(struct capture *c, uint64_t *at, const struct burst *b, uint32_t i,
 	return true;
 }
 
-/* The frames of a burst that are copied and not yet published. */
+/* The copied but unpublished frames of a burst. */
 struct copies {
 	uint64_t end[BURST_MAX]; /* the ring's tail after this frame */
 	bool wanted[BURST_MAX], copied[BURST_MAX];
@@ -94,8 +94,8 @@ frames_copy(struct capture *c, const struct burst *b, enum capture_direction dir
 	const struct capture_record like = {.queue = c->queue,
 					    .direction = (uint8_t)direction,
 					    .at_ns = rule->now_ns(rule->clock)};
-	uint64_t at =
-		atomic_load_explicit(&c->tail, memory_order_relaxed); /* this thread's own index */
+	uint64_t at = atomic_load_explicit(&c->tail,
+					   memory_order_relaxed); /* only this thread writes it */
 
 	for (uint32_t i = 0; i < b->count; i++) {
 		/* A frame with a loan was made before the capture began (captured_lend). */
@@ -107,7 +107,7 @@ frames_copy(struct capture *c, const struct burst *b, enum capture_direction dir
 	}
 }
 
-/* Publishes the first count frames: the port did not take the others, and the core offers them
+/* Publishes the first `count` frames, which the port has taken. The core will offer the others
  * again. */
 static void
 frames_publish(struct capture *c, const struct copies *copies, uint32_t count)
@@ -126,8 +126,8 @@ frames_publish(struct capture *c, const struct copies *copies, uint32_t count)
 		atomic_store_explicit(&c->tail, copies->end[count - 1], memory_order_release);
 }
 
-/* Ends the capture if that was requested. It is the core's last access: once `ended` is set the
- * memory is the caller's, and the port may get another capture. */
+/* Ends the capture if that was requested. This is the core's last access to it: once `ended` is
+ * set, the memory belongs to the caller, and the port may get another capture. */
 static inline void
 leave_if_asked(struct capture *c, struct port *port)
 {
@@ -138,11 +138,11 @@ leave_if_asked(struct capture *c, struct port *port)
 	atomic_store_explicit(&c->ended, true, memory_order_release);
 }
 
-/* Returns the capture of a port whose ops the core has read as any pointer. */
+/* Returns the capture of a port, whose ops the core has read by a plain load. */
 static inline struct capture *
 capture_of(const struct port *port)
 {
-	/* Pairs with the release in capture_begin: the capture is complete. */
+	/* Pairs with the release in capture_begin, so the capture is complete. */
 	(void)__atomic_load_n(&port->ops, __ATOMIC_ACQUIRE);
 	return port->capture;
 }
@@ -161,8 +161,8 @@ captured_rx(struct port *port, struct burst *b, uint32_t count)
 	leave_if_asked(c, port);
 }
 
-/* Sends a burst and captures what the port took. The frames are copied first, since a frame that
- * the port has taken may belong to another owner. */
+/* Sends a burst and captures the frames that the port took. They are copied before, since a frame
+ * that the port has taken may belong to another owner. */
 static uint32_t
 captured_tx(struct port *port, const struct burst *b)
 {
@@ -189,7 +189,7 @@ captured_drop(struct port *port, struct frame *const *frames, uint32_t count)
 	capture_of(port)->below->drop(port, frames, count);
 }
 
-/* Refuses every loan, so that the frames of a capture are whole. */
+/* Refuses every loan, so that captured frames are whole. */
 static bool
 captured_lend(struct port *port, struct frame *frame, const struct port_loan *loan)
 {
@@ -252,15 +252,16 @@ capture_ended(const struct capture *c)
 const struct capture_record *
 capture_next(struct capture *c)
 {
-	uint64_t head =
-		atomic_load_explicit(&c->head, memory_order_relaxed); /* this thread's own index */
+	uint64_t head = atomic_load_explicit(&c->head,
+					     memory_order_relaxed); /* only this thread writes it */
 	const uint64_t tail = atomic_load_explicit(&c->tail, memory_order_acquire);
 
 	if (head == tail)
 		return NULL;
 	if (record_at(c, head)->skip) {
-		/* A frame follows: both records were published together. Release: pairs with the
-		 * acquire in ring_has_room, since the skipped bytes may be written again. */
+		/* A frame follows, since both records were published together. Release: pairs
+		 * with the acquire in ring_has_room, since the skipped bytes may now be written
+		 * again. */
 		head += record_at(c, head)->bytes;
 		atomic_store_explicit(&c->head, head, memory_order_release);
 	}
@@ -270,8 +271,8 @@ capture_next(struct capture *c)
 void
 capture_pop(struct capture *c)
 {
-	const uint64_t head =
-		atomic_load_explicit(&c->head, memory_order_relaxed); /* this thread's own index */
+	const uint64_t head = atomic_load_explicit(
+		&c->head, memory_order_relaxed); /* only this thread writes it */
 
 	/* Pairs with the acquire in ring_has_room: these bytes may be written again. */
 	atomic_store_explicit(&c->head, head + record_at(c, head)->bytes, memory_order_release);

@@ -19,7 +19,7 @@ fill_l4(uint8_t *l4, uint32_t len, bool tcp)
 	if (len < at + sizeof cksum)
 		return;
 	cksum = inet_cksum(inet_sum(0, l4, len));
-	/* A checksum of zero means that there is none (RFC 768). */
+	/* A checksum of zero would mean that there is none (RFC 768). */
 	if (!tcp && load_u16(cksum.b) == 0)
 		cksum = be16_of(UINT16_MAX);
 	memcpy(l4 + at, &cksum, sizeof cksum);

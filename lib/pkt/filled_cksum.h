@@ -1,6 +1,6 @@
 /*
- * filled_cksum.h - fills the checksums of a copied frame, as the port does in the frame that it
- * sends.
+ * filled_cksum.h - fills the checksums in the copy of a frame, as the port fills them in the frame
+ * that it sends.
  *
  * Thread: pure.
  * Errors: a truncated packet, or one of another kind, stays unchanged.

@@ -25,7 +25,7 @@ struct frame_entry {
 
 struct frame_ring {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t tail; /* written by the writer */
-	uint32_t head_seen; /* the reader's head, as the writer last loaded it */
+	uint32_t head_seen; /* the reader's head when the writer last loaded it */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t head; /* written by the reader */
 	_Alignas(CACHE_LINE_BYTES) struct frame_entry entries[HANDOVER_RING];
 };
@@ -36,7 +36,7 @@ frame_ring_put(struct frame_ring *r, uint32_t *at, const struct burst *b, uint32
 {
 	/* NOLINTNEXTLINE(clang-analyzer-core.*): frame_ring_begin has set *at; there is a core */
 	if (*at - r->head_seen == HANDOVER_RING) {
-		/* Pairs with the release in frame_ring_pop: the reader has finished with the
+		/* Pairs with the release in frame_ring_pop: the reader no longer needs the
 		 * entry. */
 		r->head_seen = atomic_load_explicit(&r->head, memory_order_acquire);
 		if (*at - r->head_seen == HANDOVER_RING)
@@ -50,7 +50,8 @@ frame_ring_put(struct frame_ring *r, uint32_t *at, const struct burst *b, uint32
 static inline uint32_t
 frame_ring_begin(const struct frame_ring *r)
 {
-	return atomic_load_explicit(&r->tail, memory_order_relaxed); /* this thread's own index */
+	/* Only this thread writes it. */
+	return atomic_load_explicit(&r->tail, memory_order_relaxed);
 }
 
 static inline void
@@ -60,13 +61,12 @@ frame_ring_publish(struct frame_ring *r, uint32_t at)
 	atomic_store_explicit(&r->tail, at, memory_order_release);
 }
 
-/* Appends at most count of the oldest frames to *b, as far as it has room. They stay in the
- * ring. */
+/* Appends the oldest frames to *b, at most count, as long as it has room. They stay in the ring. */
 static inline uint32_t
 frame_ring_peek(const struct frame_ring *r, struct burst *b, uint32_t count)
 {
-	const uint32_t head =
-		atomic_load_explicit(&r->head, memory_order_relaxed); /* this thread's own index */
+	const uint32_t head = atomic_load_explicit(
+		&r->head, memory_order_relaxed); /* only this thread writes it */
 	/* Pairs with the release in frame_ring_publish. */
 	const uint32_t have = atomic_load_explicit(&r->tail, memory_order_acquire) - head;
 	const uint32_t n = have < count ? have : count;
@@ -86,8 +86,8 @@ frame_ring_peek(const struct frame_ring *r, struct burst *b, uint32_t count)
 static inline void
 frame_ring_pop(struct frame_ring *r, uint32_t count)
 {
-	const uint32_t head =
-		atomic_load_explicit(&r->head, memory_order_relaxed); /* this thread's own index */
+	const uint32_t head = atomic_load_explicit(
+		&r->head, memory_order_relaxed); /* only this thread writes it */
 
 	/* Pairs with the acquire in frame_ring_put: the entries may be written again. */
 	atomic_store_explicit(&r->head, head + count, memory_order_release);

@@ -9,7 +9,7 @@
 #include "wire/ipv6_wire.h"
 #include "wire/udp_wire.h"
 
-/* Odd multipliers with well mixed bits: 2^64 over the golden ratio, and one of SplitMix64. */
+/* Odd multipliers with well mixed bits: 2^64 divided by the golden ratio, and one of SplitMix64. */
 #define MIX_A 0x9e3779b97f4a7c15u
 #define MIX_B 0xbf58476d1ce4e5b9u
 
@@ -17,7 +17,7 @@ const struct counter_name handover_counter_names[HANDOVER_COUNTER_COUNT] = {
 	HANDOVER_COUNTERS(COUNTER_NAME)};
 
 struct handover_port {
-	struct port port; /* first: the port is this struct */
+	struct port port; /* first member, so that the port is also this struct */
 	struct handover *h;
 	struct port *lower;
 	uint32_t core;
@@ -49,7 +49,8 @@ received_ring(const struct handover *h, uint32_t queue, uint32_t core)
 
 struct flow {
 	uint64_t addresses;
-	uint32_t ports;   /* as on the wire; 0: neither TCP nor UDP, or a fragment */
+	/* Ports as on the wire; 0: the packet is neither TCP nor UDP, or a fragment. */
+	uint32_t ports;
 	uint8_t protocol; /* 0: not an IP packet, or a malformed one */
 	bool fragment;
 };
@@ -174,8 +175,8 @@ handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t 
 	const struct flow f = flow_of(data, len);
 	const uint32_t to = __builtin_bswap32(f.ports) & 0xffff;
 
-	/* Fragments have no ports, not even the first one counts: all fragments of a datagram go
-	 * to one core. */
+	/* A fragment counts as having no ports, even the first one: so all fragments of a datagram
+	 * go to one core. */
 	if (f.fragment)
 		return hash_to_core(&f, cfg->cores);
 	if (f.protocol != IPV4_TCP && f.protocol != IPV4_UDP)

@@ -1,5 +1,6 @@
 /*
- * handover.h - ports for cores that share the queues of a NIC which cannot spread flows itself.
+ * handover.h - ports for cores that share the queues of a NIC, for a NIC that cannot spread flows
+ * by itself.
  *
  * A port between a NIC's queue and its core reads the headers of each frame received. A frame
  * that belongs to another core is forwarded over a ring; a core without a queue of its own sends
@@ -7,19 +8,19 @@
  * these ports are not created and cost nothing.
  *
  * These rules decide which core owns a frame:
- * - TCP: the core that a hash of addresses and ports names, since a connection lives on one core.
- * - UDP to port udp_first + i: core i. Other UDP: by the same hash if there are fewer queues than
- *   cores, else the core that received it; any core may answer it.
- * - Fragments: the core that a hash of both addresses names.
+ * - TCP: the core that a hash of addresses and ports chooses, since a connection is on one core.
+ * - UDP to port udp_first + i: core i. Other UDP, which any core may answer: by the same hash if
+ *   there are fewer queues than cores, otherwise the core that received it.
+ * - Fragments: the core that a hash of both addresses chooses.
  * - All others, malformed packets included: the core that received it.
  *
- * Shape:  a ring for each pair of a core with a queue and a core; one more for each core without.
- *         Core i has queue i; the cores beyond the last queue have none.
+ * Shape:  core i has queue i; cores beyond the last queue have none. There is a ring from each core
+ *         with a queue to each core, and a ring from each core without a queue.
  * Owner:  a frame in a ring belongs to the ring; all ports below must share one pool,
  *         so that any of them may drop any frame.
  * Thread: each port by its own core; rings have one writer and one reader.
  * Errors: counted: HANDOVER_COUNTERS.
- * Bounds: HANDOVER_RING frames a ring, BURST_MAX frames a call and ring.
+ * Bounds: HANDOVER_RING frames in a ring; BURST_MAX frames from each ring in a call.
  */
 #ifndef CLOCKOO_HANDOVER_H
 #define CLOCKOO_HANDOVER_H
@@ -45,8 +46,8 @@ extern const struct counter_name handover_counter_names[HANDOVER_COUNTER_COUNT];
 struct handover_config {
 	uint32_t cores, queues;
 	uint16_t udp_first; /* UDP port of core 0; 0: cores have no ports of their own */
-	struct port *lower[HANDOVER_CORES_MAX]; /* of each core; without a queue it only allocates
-						   and drops */
+	/* The port below each core's; for a core without a queue it only allocates and drops. */
+	struct port *lower[HANDOVER_CORES_MAX];
 };
 
 struct handover;
@@ -61,12 +62,12 @@ const struct counter *handover_counters(const struct handover *h, uint32_t core)
 uint32_t handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t len,
 			uint32_t here);
 
-/* Returns a hash of the addresses and ports of a frame's flow, of the addresses alone for a
- * fragment, and the same for all frames that are no IP packets. */
+/* Returns a hash of the addresses and ports of a frame's flow; for a fragment, of the addresses
+ * alone. All frames that are no IP packets have the same. */
 uint32_t handover_flow_hash(const uint8_t *data, uint32_t len);
 
-/* A TCP segment that is no fragment, whose owner is needed before it exists. Both addresses are
- * of one family, ports are in host order. */
+/* A TCP segment, no fragment, whose owner must be known before it exists. Both addresses are of one
+ * family; ports are in host order. */
 struct handover_tcp {
 	struct ip_addr src, dst;
 	uint16_t src_port, dst_port;

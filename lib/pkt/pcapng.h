@@ -1,9 +1,9 @@
 /*
  * pcapng.h - writes frames in pcapng, the file format that Wireshark and tcpdump read.
  *
- * By draft-ietf-opsawg-pcapng a file has a section header, one interface, a block for each frame
- * with its direction and queue, and statistics of the interface at the end. A file that ends
- * after any block is valid.
+ * A file (draft-ietf-opsawg-pcapng) has a section header, one interface, a block for each frame
+ * with its direction and queue, and at the end statistics of the interface. A file that ends after
+ * any block is valid.
  *
  * Shape:  each function writes one block and returns its bytes.
  * Units:  times in ns since 1970.
@@ -20,8 +20,8 @@
 #include <stdint.h>
 
 #define PCAPNG_TEXT_MAX    256u
-#define PCAPNG_FRAME_BYTES 64u   /* a block beside its frame: 56, and the padding */
-#define PCAPNG_HEAD_BYTES  1024u /* the section header with the interface, at most */
+#define PCAPNG_FRAME_BYTES 64u   /* bytes of a block without its frame: 56, and padding */
+#define PCAPNG_HEAD_BYTES  1024u /* most bytes of section header and interface together */
 #define PCAPNG_STATS_BYTES 96u
 
 struct pcapng_about {
@@ -43,7 +43,7 @@ struct pcapng_frame {
 struct pcapng_stats {
 	uint64_t begin_ns, end_ns;
 	uint64_t received; /* frames that matched the filter, in both directions */
-	uint64_t dropped;  /* of the received */
+	uint64_t dropped;  /* those of them that were dropped */
 };
 
 size_t pcapng_head(uint8_t *to, size_t room, const struct pcapng_about *about);

@@ -18,7 +18,7 @@ enum field_kind {
 	FIELD_SOME,   /* uint32_t: a bit for each of the words */
 	FIELD_IDS,
 	FIELD_DRIVERS,
-	FIELD_NOTE, /* for people: required, and not empty */
+	FIELD_NOTE, /* a text for people: required, and not empty */
 };
 
 struct field {
@@ -59,8 +59,8 @@ static_assert(NEED_TUN == 1u << 7 && RSS_KIND_UDP6 == 1u << 5,
 #define SOME(key, words)      #key, FIELD_SOME, false, AT(key), 0, 0, words
 #define NOTE(key, optional)   key, FIELD_NOTE, optional, 0, 0, 0, NULL
 
-/* The schema, which is the reference of the file format. Ranges are the widest that any supported
- * driver accepts; the driver itself decides. */
+/* The schema, which is the reference for the file format. Ranges are the widest that any supported
+ * driver accepts; the driver itself may accept less. */
 static const struct field fields[] = {
 	{TEXT(name)},
 	{TEXT(summary)},
@@ -105,8 +105,8 @@ static const struct field fields[] = {
 };
 #define FIELDS (sizeof fields / sizeof fields[0])
 
-/* Lists of entries with what and source: quirks, the needs of the driver's vector path, and the
- * driver's own counters of packets that were lost. */
+/* Lists whose entries have `what` and `source`: quirks, what the driver's vector path needs, and
+ * the driver's own counters of lost packets. */
 static const char *const note_lists[] = {"vector", "xstats", "quirks"};
 #define NOTE_LISTS (sizeof note_lists / sizeof note_lists[0])
 
@@ -268,8 +268,8 @@ entry_is_whole(const struct reader *r, const char *file, struct error *err)
 			 r->entry_line, r->entry, r->what ? "source" : "what");
 }
 
-/* Reads a key of a list of notes: "quirks", "quirks[2]" or "quirks[2].what". *mine: the key is
- * one of these. */
+/* Reads a key of a list of notes: "quirks", "quirks[2]" or "quirks[2].what". *mine: whether the key
+ * is one. */
 static bool
 parse_note(struct reader *r, const struct yaml_key *key, bool *mine, struct error *err)
 {
@@ -381,7 +381,7 @@ check_profile(const struct reader *r, const char *path, const char *name, struct
 	if (strcmp(p->name, name) != 0)
 		return error_set(err, "%s:%u: name: \"%s\": expected \"%s\", as the file is called",
 				 path, line_of(r, "name"), p->name, name);
-	if (p->mbuf_bytes < p->mtu_max + 18) /* Ethernet header and one VLAN tag */
+	if (p->mbuf_bytes < p->mtu_max + 18) /* room for the Ethernet header and one VLAN tag */
 		return error_set(err,
 				 "%s:%u: mbuf_bytes: %u: too small for mtu_max %u and 18 bytes of "
 				 "Ethernet header",

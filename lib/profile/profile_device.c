@@ -11,12 +11,12 @@
 struct placeholder {
 	const char *name;
 	const char *value;
-	const char *missing; /* the error if the operator gave no value */
+	const char *missing; /* the error if the operator has given no value */
 };
 
 struct writer {
 	char *at;
-	size_t room; /* with the zero byte */
+	size_t room; /* room for the value, with its zero byte */
 };
 
 static bool
@@ -93,8 +93,8 @@ profile_device(const struct profile *p, const struct config *cfg, uint32_t queue
 	return true;
 }
 
-/* Returns the last of several numbers of that name: --vdev-args come at the end, and drivers use
- * the last value. */
+/* Returns the last number of that name: --vdev-args come at the end, and drivers use the last
+ * value. */
 static uint64_t
 number_of(const char *device, const char *name)
 {

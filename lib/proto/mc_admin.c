@@ -1,7 +1,7 @@
 /*
- * mc_admin.c - arguments of administrative commands. Numbers of tokens and errors are memcached's,
- * noreply counted as a token; but a subcommand is a whole word, where memcached takes any prefix of
- * it.
+ * mc_admin.c - arguments of administrative commands. Numbers of tokens and errors are those of
+ * memcached, where noreply counts as a token. But a subcommand must be a whole word, while
+ * memcached accepts any prefix of it.
  */
 #include "mc_command.h"
 #include "mc_number.h"
@@ -61,7 +61,8 @@ megabytes_read(struct mc_req *req, const struct mc_tokens *w)
 	req->admin.number[0] = megabytes;
 }
 
-/* ---- commands that may be disabled: their errors are answered only where they are enabled ---- */
+/* ---- commands that may be disabled; their own errors are answered only if they are enabled
+ * ---- */
 
 static void
 shutdown_read(struct mc_req *req, const struct mc_tokens *w)
@@ -125,7 +126,7 @@ streams_read(struct mc_req *req, const struct mc_tokens *w)
 
 	if (w->count == 1)
 		*streams = MC_STREAM_FETCHERS;
-	if (w->count > MC_TOKENS_KEPT) /* more words than there are streams */
+	if (w->count > MC_TOKENS_KEPT) /* there are more words than streams */
 		req->error = MC_ERR_UNKNOWN;
 	for (uint32_t i = 1; i < w->count && i < MC_TOKENS_KEPT; i++) {
 		const uint32_t stream = stream_of(w->token[i]);

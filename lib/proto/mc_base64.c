@@ -34,7 +34,7 @@ uint8_t *
 mc_put_base64(uint8_t *at, struct view bytes)
 {
 	char text[MC_KEY_BASE64_MAX +
-		  1]; /* libsodium ends it with a NUL, for which `at` may have no room */
+		  1]; /* libsodium adds a NUL, for which `at` may have no room */
 	const uint32_t len = (bytes.len + 2) / 3 * 4;
 
 	sodium_bin2base64(text, sizeof text, bytes.data, bytes.len, sodium_base64_VARIANT_ORIGINAL);
@@ -46,8 +46,8 @@ mc_put_base64(uint8_t *at, struct view bytes)
 #define FIRST_TEXT 0x21ull /* '!', the first text character */
 #define DELETE     0x7full
 
-/* True if all eight bytes are text: none is ' ' or below, none is 127. The expression sets the
- * highest bit of each byte that fails. */
+/* True if all eight bytes are text: none is ' ' or lower, none is 127. The expression sets the
+ * highest bit of each byte that is not. */
 static inline bool
 word_is_text(uint64_t word)
 {

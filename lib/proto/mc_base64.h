@@ -1,10 +1,10 @@
 /*
- * mc_base64.h - keys of meta commands that hold any byte.
+ * mc_base64.h - base64 for keys of meta commands, which may have any bytes.
  *
  * Shape:  the alphabet of RFC 4648 section 4, padded, without line breaks.
  * Thread: pure functions.
- * Errors: decoding is strict (RFC 4648 section 3): a byte outside the alphabet, missing padding
- *         or bits set under it are errors; two texts never mean the same key.
+ * Errors: decoding is strict (RFC 4648 section 3): a byte outside the alphabet, missing padding, or
+ *         set bits that the padding hides are errors. So two texts never mean the same key.
  * Bounds: MC_KEY_DECODED_MAX bytes out of a key of MC_KEY_MAX; MC_KEY_BASE64_MAX for a key of
  *         MC_KEY_MAX bytes, which the binary protocol can store.
  */
@@ -17,7 +17,7 @@
 #define MC_KEY_DECODED_MAX (MC_KEY_MAX / 4 * 3)
 #define MC_KEY_BASE64_MAX  ((MC_KEY_MAX + 2) / 3 * 4)
 
-/* Returns the bytes that text decodes to, 0 if it is no base64. */
+/* Returns how many bytes text decodes to; 0: it is no base64. */
 uint32_t mc_base64_len(struct view text);
 /* Decodes a text that mc_base64_len accepted; returns the byte after the result. */
 uint8_t *mc_base64_decode(uint8_t *at, struct view text);

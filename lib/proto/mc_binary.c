@@ -36,7 +36,7 @@ struct packet {
 	const uint8_t *extras;
 	uint32_t extras_len;
 	uint32_t value_len;
-	uint32_t front; /* bytes in front of the value */
+	uint32_t front; /* bytes before the value */
 };
 
 /* Answers with an error and closes, since the start of the next request is unknown. */
@@ -74,7 +74,8 @@ parts_fit(const struct opcode_syntax *s, uint32_t extras_len, uint32_t key_len, 
 	       part_fits(s->value, value_len);
 }
 
-/* Returns an exptime. The wire has 32 bits without a sign; a larger value is a date beyond 2038. */
+/* Returns an exptime. On the wire it has 32 bits without a sign; a value too large for int32_t is a
+ * date beyond 2038. */
 static inline int32_t
 exptime_of(uint32_t wire)
 {
@@ -119,7 +120,8 @@ stat_read(struct mc_req *req)
 		admin->stats = MC_BAD;
 }
 
-/* Reads the credentials as a whole. Longer ones than MC_AUTH_MAX match no user. */
+/* Reads the credentials, which must have arrived completely. Longer ones than MC_AUTH_MAX match no
+ * user. */
 static struct mc_result
 sasl_read(struct mc_req *req, const uint8_t *p, const struct packet *pk, uint32_t len)
 {

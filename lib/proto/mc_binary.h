@@ -1,11 +1,11 @@
 /*
  * mc_binary.h - responses of the binary protocol.
  *
- * Shape:  a response is a 24-byte header, extras, key and value; composers write header, extras
- *         and key at a pointer into room the caller has, and the value follows them.
+ * Shape:  a response is a 24-byte header, extras, key and value; composers write header, extras and
+ *         key into room that the caller has; the value follows.
  * Thread: pure functions.
- * Bounds: MC_BIN_VALUE_HEAD_MAX in front of a value, MC_BIN_STATUS_MAX for a status with its
- *         text, MC_BIN_NUMBER_BYTES for a number.
+ * Bounds: MC_BIN_VALUE_HEAD_MAX bytes before a value, MC_BIN_STATUS_MAX for a status with its text,
+ *         MC_BIN_NUMBER_BYTES for a number.
  * Source: memcached doc/protocol-binary.xml; the error texts and which response has which part
  *         as in 1.6.45.
  */
@@ -31,7 +31,8 @@ static_assert(sizeof(struct mc_bin_head) == MC_BIN_HEAD_BYTES, "wire format");
 #define MC_BIN_STATUS_MAX     (MC_BIN_HEAD_BYTES + 64)
 #define MC_BIN_NUMBER_BYTES   (MC_BIN_HEAD_BYTES + 8)
 
-/* The fields that a response repeats; small enough to keep while a value is incomplete. */
+/* The fields of a request that its response repeats; few enough to keep while a value is
+ * incomplete. */
 struct mc_bin_echo {
 	uint8_t opcode;
 	struct be32 opaque;
@@ -61,7 +62,7 @@ struct mc_bin_value {
 	uint64_t cas;
 };
 
-/* Writes header, flags and key of Get, GAT or Touch, in front of the value. */
+/* Writes header, flags and key of Get, GAT or Touch, after which the value follows. */
 uint8_t *mc_put_bin_value_head(uint8_t *at, struct mc_bin_echo echo, const struct mc_bin_value *v);
 /* Writes the result of incr or decr. */
 uint8_t *mc_put_bin_number(uint8_t *at, struct mc_bin_echo echo, uint64_t number, uint64_t cas);

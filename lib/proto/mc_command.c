@@ -1,6 +1,6 @@
 /*
- * mc_command.c - verbs found in the table of commands by two 64-bit compares, and the parsers for
- * the arguments of every command that is no retrieval.
+ * mc_command.c - finds verbs in the table of commands by two 64-bit comparisons, and parses the
+ * arguments of every command that is no retrieval.
  */
 #include "mc_command.h"
 
@@ -11,7 +11,7 @@
 
 /* ---- verbs ---- */
 
-/* A word of the table as two numbers, zero-filled. */
+/* A word of the table as two numbers, padded with zeros. */
 struct packed_name {
 	uint64_t head, tail;
 };
@@ -79,7 +79,7 @@ mc_verb_subcommand(enum mc_verb verb, struct view subcommand)
 
 /* ---- arguments of each verb ---- */
 
-/* Finds noreply, which is the last word of any command, even after superfluous words. */
+/* Finds noreply, which may be the last word of any command, even after superfluous words. */
 static void
 noreply_check(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -112,9 +112,9 @@ mc_body_parse(struct mc_req *req, struct view word)
 	return true;
 }
 
-/* Reads <verb> <key> <flags> <exptime> <bytes> [<cas>] [noreply]. Without a length the end of the
- * body is unknown, so the body is read as commands and noreply is ignored. With a length the body
- * is skipped, even if another word is wrong. */
+/* Reads <verb> <key> <flags> <exptime> <bytes> [<cas>] [noreply]. If the length is wrong, the end
+ * of the body is not known; so the body is read as commands, and noreply is ignored. If the length
+ * is right, the body is skipped even if another word is wrong. */
 static void
 storage_parse(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -132,9 +132,9 @@ storage_parse(struct mc_req *req, const struct mc_tokens *w)
 		mc_bad(req, MC_ERR_FORMAT);
 }
 
-/* Parses delete <key> [noreply]. Old clients send a delay or another word after the key; it is
- * ignored, or the item would stay. More than DELETE_WORDS_MAX words are an error, as memccapable
- * expects; with noreply, where no error is sent, they are ignored. */
+/* Parses delete <key> [noreply]. Old clients send a delay or another word after the key, which must
+ * be ignored, or the item would stay. More than DELETE_WORDS_MAX words are an error, as memccapable
+ * expects; with noreply, for which no error is sent, they are ignored. */
 static void
 delete_parse(struct mc_req *req, const struct mc_tokens *w)
 {

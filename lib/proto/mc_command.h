@@ -13,14 +13,14 @@
 #include "mc_req.h"
 #include "mc_tokens.h"
 
-/* Returns the table's first row with this first word, MC_BAD if there is none. */
+/* Returns the table's first row with this first word; MC_BAD: there is none. */
 enum mc_verb mc_verb_of(struct view word);
-/* Returns the row with this subcommand, MC_BAD if there is none; verb is the first row with the
- * first word. */
+/* Returns the row of a command of two words, given the first row with its first word; MC_BAD: no
+ * such subcommand. */
 enum mc_verb mc_verb_subcommand(enum mc_verb verb, struct view subcommand);
 
-/* Reads the arguments of verb's line (without its end, at least one byte) into *req, whose fields
- * before the union are zero. False: close the connection without an answer. */
+/* Reads the arguments of a command into *req, whose fields before the union are zero. line: the
+ * whole line without its end, at least one byte. False: close the connection without an answer. */
 bool mc_command_parse(struct mc_req *req, enum mc_verb verb, struct view line);
 
 /* Reads the length of a text body, and sets its flag. False if it is no length. */

@@ -2,7 +2,7 @@
  * mc_error.h - errors, each with its line and its binary status.
  *
  * Shape:  X(symbol, line without its end, status of a binary response with the same meaning).
- * Bounds: MC_FIXED_LINE_MAX bytes a line, its end included.
+ * Bounds: MC_FIXED_LINE_MAX bytes for a line with its end.
  * Source: memcached's texts as observed on 1.6.45 and 1.6.18; clients compare them.
  */
 #ifndef CLOCKOO_MC_ERROR_H

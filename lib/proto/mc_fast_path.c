@@ -15,7 +15,7 @@ struct span {
 	uint32_t len;
 };
 
-/* Reads a space and a number at `at`. Returns where it ends, `at` if there is none. */
+/* Reads a space and a number at `at`. Returns its end; `at`: there is none. */
 static inline uint32_t
 number_field_parse(struct span line, uint32_t at, uint32_t *number)
 {
@@ -35,7 +35,7 @@ number_field_parse(struct span line, uint32_t at, uint32_t *number)
 	return end > at + 1 ? end : at;
 }
 
-/* Reads the flags and the exptime, nearly always 0 0. Returns where they end. */
+/* Reads the flags and the exptime, which are nearly always 0 0. Returns their end. */
 static inline uint32_t
 fields_parse(struct span line, uint32_t at, struct mc_req *req)
 {
@@ -77,7 +77,7 @@ mc_set_parse_fast(struct mc_req *req, const uint8_t *p, uint32_t len)
 		return 0;
 	key_end = MC_SET_PREFIX_BYTES + key_len;
 	mc_req_clear(req, p);
-	/* If one of the numbers is missing, the last one is too, and at does not advance. */
+	/* If a number is missing, the last one is, too, and `at` does not advance. */
 	fields_end = fields_parse(line, key_end, req);
 	at = end = number_field_parse(line, fields_end, &req->body_len);
 	if (end == fields_end)

@@ -2,7 +2,7 @@
  * mc_fast_path.h - fast paths for most of the traffic of most caches: `get KEY`,
  * `get KEY KEY ...` and `set KEY FLAGS EXPTIME BYTES [noreply]`.
  *
- * They take the common case and leave all others, errors included, to mc_parse(), which gives
+ * They handle the common case, and leave all others, errors included, to mc_parse(), which gives
  * the same result for the same bytes.
  *
  * Thread: pure functions.
@@ -18,12 +18,12 @@
 #define MC_GET_PREFIX_BYTES 4u
 
 struct mc_get {
-	uint32_t key_len; /* the key begins the bytes taken, or follows "get " */
+	uint32_t key_len; /* the key is at the beginning of the bytes taken, or after "get " */
 	bool last;        /* the last key of its line */
 };
 
-/* Returns the spaces and line feeds among the first 32 bytes: bit i stands for p[i]. Two loads of
- * 16 bytes, which overlap rather than reach past len. */
+/* Returns a bit for each space and line feed among the first 32 bytes: bit i for p[i]. It makes two
+ * loads of 16 bytes, which overlap rather than reach beyond len. */
 static inline uint32_t
 mc_first_token_ends(const uint8_t *p, uint32_t len)
 {
@@ -37,8 +37,8 @@ mc_first_token_ends(const uint8_t *p, uint32_t len)
 	return mc_token_ends(p) | mc_token_ends(p + second) << second;
 }
 
-/* Finds the end of the key at p, of one byte at least. False: the key is too long, or its end has
- * not arrived. */
+/* Finds the end of the key at p, which has at least one byte. False: the key is too long, or its
+ * end has not arrived. */
 static inline bool
 mc_key_end(const uint8_t *p, uint32_t len, uint32_t *end)
 {
@@ -52,15 +52,15 @@ mc_key_end(const uint8_t *p, uint32_t len, uint32_t *end)
 	return *end < len && *end <= MC_KEY_MAX + 1; /* one byte more: the key's CR */
 }
 
-/* Returns the line feeds among the 16 bytes at p: bit i stands for p[i]. */
+/* Returns a bit for each line feed among the 16 bytes at p: bit i for p[i]. */
 static inline uint32_t
 mc_line_feeds(const uint8_t *p)
 {
 	return vec16_signs(vec16_equal_8(vec16_load(p), vec16_of_8('\n')));
 }
 
-/* Takes the key at p, inside an open line, off the front of len bytes. Returns the bytes used; 0:
- * not for this path. */
+/* Parses the key with which len bytes at p begin, inside an open line. Returns how many bytes it
+ * took; 0: this path cannot parse them. */
 static inline uint32_t
 mc_key_parse_fast(const uint8_t *p, uint32_t len, struct mc_get *get)
 {
@@ -74,7 +74,7 @@ mc_key_parse_fast(const uint8_t *p, uint32_t len, struct mc_get *get)
 	if (get->last)
 		get->key_len -= p[end - 1] == '\r';
 	else if (unlikely(end + 1 == len || p[end + 1] <= ' '))
-		return 0; /* the next key decides that this one is not the last */
+		return 0; /* whether this key is the last depends on the next one */
 	return likely(get->key_len <= MC_KEY_MAX) ? end + 1 : 0;
 }
 
@@ -98,8 +98,8 @@ mc_scan_block(const uint8_t *p, bool *feed)
 static_assert(3 * MC_SCAN_BYTES <= MC_KEY_MAX, "a word that ends in a look and began in the one "
 					       "before, or behind the last, is none too long");
 
-/* True if the line that contains p[at] ends within len bytes and no word of it is too long. False
- * also where that is not certain: 64 bytes without an end. */
+/* True if the line that contains p[at] ends within len bytes, and no word of it is too long. False
+ * also if that is uncertain, after 64 bytes without an end. */
 static inline bool
 mc_line_fits(const uint8_t *p, uint32_t at, uint32_t len)
 {
@@ -120,8 +120,8 @@ mc_line_fits(const uint8_t *p, uint32_t at, uint32_t len)
 	return at < window;
 }
 
-/* Parses "get " and its first key at the start of a line, as mc_key_parse_fast() does a later one.
- */
+/* Parses "get " and the first key, at the beginning of a line, as mc_key_parse_fast() parses later
+ * keys. */
 static inline uint32_t
 mc_get_parse_fast(const uint8_t *p, uint32_t len, struct mc_get *get)
 {
@@ -144,11 +144,12 @@ mc_set_begins(const uint8_t *p, uint32_t len)
 	return len >= MC_SET_PREFIX_BYTES && load_u32(p) == MC_SET_PREFIX;
 }
 
-/* Takes the line of a set, which begins with MC_SET_PREFIX, off the front of len bytes at p.
- * Returns the bytes used; 0: not for this path, and *req is undefined. */
+/* Parses the line of a set, which begins with MC_SET_PREFIX, of len bytes at p. Returns how many
+ * bytes it took; 0: this path cannot parse it, and *req is undefined. */
 uint32_t mc_set_parse_fast(struct mc_req *req, const uint8_t *p, uint32_t len);
 
-/* Clears a request before it is parsed, except for the union, which its reader fills. */
+/* Clears a request before it is parsed, except for the union, which the parser of its arguments
+ * sets. */
 static inline void
 mc_req_clear(struct mc_req *req, const uint8_t *p)
 {

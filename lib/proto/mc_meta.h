@@ -1,13 +1,13 @@
 /*
  * mc_meta.h - meta commands: the meaning of their flags, and how their replies are written.
  *
- * Shape:  struct mc_meta is a line's flags, judged and copied: it holds no view, so it may stay
- *         while a body comes in pieces. Flags are bits; the letters that stand in a reply are
+ * Shape:  struct mc_meta has the flags of a line, checked and copied. It has no view, so it stays
+ *         valid while a body arrives in pieces. Flags are bits; the letters that a reply shows are
  *         kept in the order of the request.
  * Units:  exptimes as sent (see serve_expiry_s); ttl and idle in seconds.
  * Thread: pure functions.
- * Bounds: MC_META_TOKENS_MAX tokens a line, MC_OPAQUE_MAX bytes of opaque, MC_META_LINE_MAX bytes
- *         of a reply's line, its end included.
+ * Bounds: MC_META_TOKENS_MAX tokens of a line, MC_OPAQUE_MAX bytes of opaque, MC_META_LINE_MAX
+ *         bytes of a reply's line, its end included.
  * Source: memcached doc/protocol.txt, "Meta Commands"; limits, order and texts as in 1.6.45.
  */
 #ifndef CLOCKOO_MC_META_H
@@ -64,7 +64,7 @@ enum mc_meta_flag { MC_META_LETTERS(MC_META_BIT) };
 	 MC_FLAG_VIVIFY_AFTER_TOUCH)
 static_assert(MC_META_LETTER_COUNT <= 28, "bits beside the letters");
 
-/* Returns the flag of a letter, 0 if it is none. */
+/* Returns the flag of a letter; 0: the letter is none. */
 static inline uint32_t
 mc_meta_bit(uint8_t letter)
 {
@@ -83,8 +83,8 @@ mc_meta_bit(uint8_t letter)
 	(MC_FLAG_CAS | MC_FLAG_CLIENT | MC_FLAG_HIT | MC_FLAG_KEY | MC_FLAG_IDLE | MC_FLAG_SIZE |  \
 	 MC_FLAG_TTL | MC_FLAG_OPAQUE)
 #define MC_META_RETURNED_MAX 8u
-/* Flags returned by a reply without an item: misses of mg and ma, and every md; failures of ms show
- * cas and size too. */
+/* Flags that a reply without an item returns: misses of mg and ma, and every md. Failures of ms
+ * also show cas and size. */
 #define MC_META_ECHOED (MC_FLAG_KEY | MC_FLAG_OPAQUE)
 
 enum mc_mode {
@@ -116,7 +116,7 @@ struct mc_meta_item {
 	uint32_t shown; /* letters that this reply may show, of MC_META_RETURNED */
 	bool base64;    /* the item's key is sent as base64 */
 	bool fetched;
-	bool sent, stale, won; /* Z, X, W: follow the other flags in this order */
+	bool sent, stale, won; /* Z, X, W, which follow the other flags in this order */
 	struct view key;
 	uint32_t size;
 	uint32_t client_flags;

@@ -1,5 +1,5 @@
 /*
- * mc_meta_read.c - flags of a meta command, checked before the command runs: a line with an error
+ * mc_meta_read.c - reads the flags of a meta command before it runs, so that a line with an error
  * changes nothing.
  */
 #include "mc_command.h"
@@ -41,7 +41,7 @@ ma_mode(uint8_t letter)
 	}
 }
 
-/* True if each token begins with a character that could be a flag: A to z, or a digit. */
+/* True if each token begins with a digit or a character from 'A' to 'z', as a flag does. */
 static bool
 tokens_are_flags(const struct mc_tokens *w, uint32_t first)
 {
@@ -82,7 +82,7 @@ flag_number_parse(struct mc_req *req, uint8_t letter, struct view number)
 	}
 }
 
-/* Notes a flag that follows one whose value it would change. */
+/* Notes the pairs of flags whose order changes the reply or the item (MC_META_ORDER). */
 static void
 flag_order_check(struct mc_meta *m, uint32_t bit)
 {
@@ -136,8 +136,8 @@ flag_parse(struct mc_req *req, struct view word)
 	}
 }
 
-/* Returns which of two errors of one line is answered: an opaque that is too long and bad client
- * flags yield to any other error, the opaque to both. */
+/* Returns which of two errors of one line is answered: the later one. But MC_ERR_FORMAT (bad client
+ * flags) replaces no error except MC_ERR_OPAQUE, and MC_ERR_OPAQUE replaces none. */
 static enum mc_error
 later_error(enum mc_error before, enum mc_error now)
 {
@@ -147,8 +147,8 @@ later_error(enum mc_error before, enum mc_error now)
 	return now == MC_ERR_NONE || (gives_way && before != MC_ERR_NONE) ? before : now;
 }
 
-/* Parses all flags from word[first] on. An unknown or repeated letter is the error to answer; of
- * other errors the last one is, as far as memcached gives each its own text. */
+/* Parses all flags from word[first] on. The first unknown or repeated letter ends this and is the
+ * error to answer. Otherwise later_error() chooses, in memcached's order. */
 static enum mc_error
 flags_parse(struct mc_req *req, const struct mc_tokens *w, uint32_t first)
 {
@@ -181,7 +181,7 @@ mode_parse(struct mc_req *req, uint8_t (*mode_of)(uint8_t), enum mc_error wrong)
 	return m->mode != NO_MODE ? MC_ERR_NONE : wrong;
 }
 
-/* Errors found before the mode is read come first. */
+/* An error of the flags is answered rather than one of the mode, except MC_ERR_OPAQUE. */
 static enum mc_error
 line_validate(struct mc_req *req, const struct mc_tokens *w, uint32_t first)
 {

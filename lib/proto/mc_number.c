@@ -1,6 +1,6 @@
 /*
- * mc_number.c - decimal parsers with the sign and range of each field, and the writer, which takes
- * two digits a division.
+ * mc_number.c - decimal parsers with the sign and range of each field, and a writer that gets two
+ * digits from each division.
  */
 #include "mc_number.h"
 
@@ -135,8 +135,7 @@ mc_put_u64(uint8_t *at, uint64_t v)
 	uint8_t *const end = at + digits_of(v);
 	uint8_t *p = end;
 
-	/* Each division gives two digits: half the divisions, and a table of 200 bytes stays
-	 * cached. */
+	/* Each division gives two digits, looked up in a table of 200 bytes, which stays cached. */
 	for (; v >= 100; v /= 100) {
 		p -= 2;
 		memcpy(p, pairs + 2 * (v % 100), 2);

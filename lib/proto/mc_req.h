@@ -3,9 +3,9 @@
  *
  * Thread: pure functions.
  * Errors: a wrong request is a request too: verb MC_BAD with the error to answer.
- * Bounds: MC_LINE_MAX bytes of line, its end included (a retrieval line is unbounded; so are the
- *         spaces in front of its first key, and every other run of them is bounded by the same
- *         number).
+ * Bounds: a line has at most MC_LINE_MAX bytes, its end included. A retrieval line is unbounded,
+ *         and so are the spaces in front of its first key; a later run of spaces is within
+ *         MC_LINE_MAX.
  * Source: memcached doc/protocol.txt; limits and error texts as observed on 1.6.45.
  */
 #ifndef CLOCKOO_MC_REQ_H

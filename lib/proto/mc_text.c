@@ -44,10 +44,8 @@ line_skip(struct mc_parser *ps, const uint8_t *p, uint32_t len)
 	return mc_result_of(MC_MORE, (uint32_t)(lf - p) + 1);
 }
 
-/*
- * Returns the offset of the next word, searched from `at` on. At the end of the line sets *last and
- * returns the offset after it. Returns len if undecided.
- */
+/* Returns the offset of the next word, searched from `at` on. At the end of the line sets *last and
+ * returns the offset after it. Returns len without *last if more bytes are needed. */
 static inline uint32_t
 next_token(const uint8_t *p, uint32_t at, uint32_t len, bool *last)
 {
@@ -166,7 +164,7 @@ gat_exptime(struct mc_parser *ps, const uint8_t *line, uint32_t at, uint32_t len
 	return mc_spaces_end(line, end, len);
 }
 
-/* Begins a retrieval line of len bytes that has arrived whole. */
+/* Begins a retrieval line that has arrived whole. */
 static struct mc_result
 line_begin(struct mc_parser *ps, struct mc_req *req, struct view line, uint32_t at, uint32_t used)
 {

@@ -1,8 +1,9 @@
 /*
  * mc_tokens.h - a command line as tokens.
  *
- * For lib/proto alone, but through mc_fast_path.h. Tokens are separated by runs of spaces and by
- * nothing else: a tab, a NUL or a lone carriage return is part of a token (memcached's tokenizer).
+ * Included by lib/proto alone; others get it through mc_fast_path.h. Tokens are separated by runs
+ * of spaces and by nothing else: a tab, a NUL or a lone carriage return is part of a token
+ * (memcached's tokenizer).
  *
  * Shape:  tokens are views into the line; the line's end is not part of it.
  * Thread: pure functions.
@@ -15,7 +16,7 @@
 #include "base/check.h"
 #include "base/vec16.h"
 
-/* A meta command with all its flags. */
+/* Enough for a meta command with all its flags. */
 #define MC_TOKENS_KEPT 20u
 
 struct mc_tokens {
@@ -45,7 +46,8 @@ mc_token_end(const uint8_t *p, uint32_t at, uint32_t len)
 			return at + (uint32_t)__builtin_ctz(ends);
 	}
 	if (at < len && len >= 16) {
-		/* Checks the remaining bytes as the end of 16 that overlap the previous ones. */
+		/* The remaining bytes are the last of the 16 at len - 16; those checked before are
+		 * shifted out. */
 		const uint32_t ends = mc_token_ends(p + len - 16) >> (at + 16 - len);
 
 		return ends != 0 ? at + (uint32_t)__builtin_ctz(ends) : len;

@@ -84,7 +84,7 @@ payload_room(const struct save_blocks *w)
 				       : SAVE_PAYLOAD_MAX;
 }
 
-/* Seals the payload in w->raw where it fits, packed if that is smaller. */
+/* Seals the payload in w->raw into the slot if it fits there, packed if that is smaller. */
 static void
 seal_packed(struct save_blocks *w)
 {

@@ -1,16 +1,17 @@
 /*
  * save_blocks.h - writes the blocks of a file of saved items.
  *
- * Shape:  save_blocks_begin; for each item save_blocks_item and its value in any number of
- *         pieces; save_blocks_end; save_blocks_front. Full slots are written while the next
- *         ones are filled; the front is written last, so an unfinished file has none.
+ * Shape:  the calls are: save_blocks_begin; for each item save_blocks_item, and save_blocks_value
+ *         for each piece of its value; save_blocks_end; save_blocks_front. Full slots are written
+ *         while the next ones are filled; the front is written last, so an unfinished file has
+ *         none.
  *
  * Owner:  the caller opens and closes io, over save_blocks_bytes of memory at a multiple of
  *         SAVE_ALIGN, and sets the first group of fields.
  *
  * Thread: one.
  *
- * Errors: e is the first one, a negative errno. Later blocks are not written.
+ * Errors: e is the first error, a negative errno. After it no block is written.
  *
  * Bounds: save_io.h.
  */
@@ -22,7 +23,8 @@
 struct save_result {
 	uint64_t items, value_bytes; /* saved; bytes of their keys and values */
 	uint64_t file_bytes;
-	uint64_t skew_ns; /* the time from which the items are; 0: of one moment */
+	/* The time that passed while the items were read; 0: all are of one moment. */
+	uint64_t skew_ns;
 	const char *how;
 	bool finished; /* nothing is missing */
 };
@@ -39,11 +41,11 @@ struct save_blocks {
 	struct save_packer *packer;
 	uint8_t *raw; /* a payload before it is packed */
 	uint64_t slot, number;
-	uint32_t used; /* bytes of the slot in closed blocks */
+	uint32_t used; /* bytes of the closed blocks in the slot */
 	uint32_t kind; /* of the open block; 0: none is open */
 	uint8_t *payload;
 	uint32_t len, room;  /* of the open block's payload */
-	uint32_t value_left; /* bytes of the item's value that are to come */
+	uint32_t value_left; /* bytes of the item's value that have not been passed yet */
 	int e;               /* the first error */
 	bool ends;           /* go_on returned false */
 };

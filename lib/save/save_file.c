@@ -69,7 +69,7 @@ save_room_ok(const char *path, uint64_t bytes, struct error *err)
 	if (statvfs(folder, &fs) != 0)
 		return error_set(err, OPTION "%s: %s", path, folder, strerror(errno));
 	room = fs.f_bavail * (uint64_t)fs.f_frsize;
-	if (stat(path, &st) == 0) /* it is removed before the next one is written */
+	if (stat(path, &st) == 0) /* the existing file is removed before the next one is written */
 		room += (uint64_t)st.st_blocks * STAT_BLOCK_BYTES;
 	return room >= bytes ||
 	       error_set(err, OPTION "%llu MB are free in %s, and a full cache takes up to %llu",

@@ -1,13 +1,13 @@
 /*
- * save_file.h - the life of a saved file: written under another name, renamed, found, judged, and
- * taken once.
+ * save_file.h - the names of a saved file: it is written under another name, renamed, found by a
+ * start, judged, and loaded once.
  *
- * A file is loaded only once, since clients change the items afterwards. So a file loses its name
- * before the first request, and a start removes files under the other names unread.
+ * A file is loaded only once, since clients change the items afterwards. So it is renamed before
+ * the first request, and a start removes files with the other names unread.
  *
  * Shape:  FILE; FILE.part is being written; FILE.loading is being loaded, or was when its process
- *         ended; FILE.refused was no saved cache. The process that uses all of them locks
- *         FILE.lock, which contains its number and is never removed.
+ *         ended; FILE.refused was no saved cache. The process that uses them locks FILE.lock, which
+ *         contains its process ID and is never removed.
  *
  * Units:  bytes, ns.
  *
@@ -33,16 +33,16 @@ struct save_paths {
 };
 
 void save_paths_set(struct save_paths *p, const char *file);
-/* Locks FILE and the files that belong to it for this process, until it ends or closes *fd. False
- * if another process still has them after wait_ms, or if the lock's file has a second name. *fd is
- * -1 if no lock can be created; then no process can save there either. */
+/* Locks FILE, and the files that belong to it, for this process until it ends or closes *fd. False:
+ * another process still has them after wait_ms, or the lock's file has a second name. *fd is -1 if
+ * no lock can be created; then no process can save there either. */
 bool save_lock(const struct save_paths *p, uint32_t wait_ms, int *fd, struct error *err);
 
 enum save_found {
 	SAVE_FOUND_NONE,
 	SAVE_FOUND_WHOLE, /* would be loaded */
-	SAVE_FOUND_OLD,   /* of this program, but no longer of use */
-	SAVE_FOUND_OTHER, /* no saved cache, or damaged in a part on which all depends */
+	SAVE_FOUND_OLD,   /* a file of this program that is of no use any more */
+	SAVE_FOUND_OTHER, /* no saved cache, or essential parts are damaged */
 };
 
 struct save_look {
@@ -60,7 +60,7 @@ void save_look_at(struct save_look *look, const char *path, const struct gap_now
 		  uint32_t keep_for_s, uid_t other_uid);
 /* True if the path is a file, or may become one in a folder that this user may write to. */
 bool save_place_ok(const char *path, struct error *err);
-/* True if a stop finds room for that many bytes there. */
+/* True if a stop would find room for that many bytes there. */
 bool save_room_ok(const char *path, uint64_t bytes, struct error *err);
 
 /* Renames FILE.part to FILE. */

@@ -1,14 +1,14 @@
 /*
  * save_format.h - the format of a file of saved items: self-describing blocks.
  *
- * A reader gets what was written or nothing, for any bytes in the file: a block is valid only if
- * its checksum is right, it belongs to this file, and its number is higher than the one before.
+ * Whatever bytes are in the file, a reader gets what was written or nothing: a block is valid only
+ * if its checksum is right, it belongs to this file, and its number is higher than the one before.
  * An invalid block is skipped, SAVE_ALIGN bytes at a time, and its items are lost.
  *
  * Shape:  the front: a block with the head, a block with the floors, in SAVE_FRONT_BYTES. Then
- *         blocks of items. Each is a header, and a payload that may be packed (igzip); it begins
- *         at a multiple of SAVE_ALIGN, and lies in one slot: SAVE_SLOT_BYTES of the file from a
- *         multiple of that on, which are read and written as a whole.
+ *         blocks of items. Each is a header, and a payload that may be packed (igzip); a block
+ *         begins at a multiple of SAVE_ALIGN, and is within one slot. A slot is SAVE_SLOT_BYTES of
+ *         the file, beginning at a multiple of that, which are read and written as a whole.
  *
  *         A payload of SAVE_ITEMS is records, one after the other: struct save_record, flags and
  *         expiry if its bits say so, the key, the value. An item too large for a block begins a
@@ -49,7 +49,7 @@ struct save_block {
 	uint32_t kind;
 	uint32_t bytes;    /* of the block, a multiple of SAVE_ALIGN */
 	uint32_t packed;   /* size of the payload in the file */
-	uint32_t unpacked; /* size after unpacking; equal to packed: it is not packed */
+	uint32_t unpacked; /* size of the unpacked payload; equal to packed if it is not packed */
 	uint32_t reserved;
 	uint32_t crc; /* CRC32C of the header, with 0 in this word, and the payload */
 };
@@ -60,8 +60,9 @@ static_assert(sizeof(struct save_block) == 48, "it stands in files");
 struct save_head {
 	uint32_t layout, hashes_crc;
 	uint64_t seed;
-	uint64_t items, value_bytes; /* in the file; the bytes of all keys and values */
-	struct beat beat;            /* the clocks when the cache last served */
+	/* Number of items in the file; bytes of all their keys and values. */
+	uint64_t items, value_bytes;
+	struct beat beat; /* the clocks when the cache last served */
 	char boot_id[BOOT_ID_BYTES];
 	uint32_t flush_due_s; /* 0: none */
 	uint32_t finished;    /* 1: nothing was left out */
@@ -70,7 +71,7 @@ struct save_head {
 enum save_bits {
 	SAVE_HAS_FLAGS = 1u << 6,
 	SAVE_HAS_EXPIRY = 1u << 7
-}; /* beside STORE_SAVED_BITS */
+}; /* in addition to STORE_SAVED_BITS */
 
 struct save_record {
 	uint64_t cas;
@@ -84,8 +85,8 @@ static_assert(sizeof(struct save_record) == 16, "it stands in files");
 
 /* ---- blocks ---- */
 
-/* Completes the header of a block whose payload follows it, and zeroes the rest up to the block's
- * end. Reads file, number, kind, packed and unpacked of *b. Returns the bytes of the block. */
+/* Completes the header of a block whose payload follows it, and zeroes the rest of the block. Uses
+ * file, number, kind, packed and unpacked of *b. Returns the bytes of the block. */
 uint32_t save_block_seal(uint8_t *at, struct save_block *b);
 /* Reads the header of a block of at most len bytes that begins at `at`. False if it is
  * invalid. */

@@ -1,5 +1,5 @@
 /*
- * save_io.c - transfers slots by io_uring, or one after the other.
+ * save_io.c - transfers slots by io_uring, or else one after the other.
  */
 #include "save_io.h"
 
@@ -10,13 +10,13 @@
 
 #define MODE 0600
 
-/* If the kernel has no memory for a transfer, or no room for its completion, the call is repeated
+/* If the kernel has no memory for a transfer, or no room for its completion, the call is repeated,
  * for up to a second. */
 #define WAITS_MAX     1000u
 #define WAIT_AGAIN_NS 1000000
 
-/* Transfers the rest of a slot from byte done on, by single calls: after a short transfer, or
- * without io_uring. Returns all its bytes, or -errno. */
+/* Transfers the rest of a slot from byte `done` on by single calls: after a short transfer, or
+ * without io_uring. Returns the bytes of the slot, or -errno. */
 static int32_t
 transfer(const struct save_io *io, uint64_t slot, uint32_t len, uint32_t done)
 {
@@ -123,7 +123,7 @@ completion_wait(struct save_io *io)
 	return NULL;
 }
 
-/* Handles the next completion, of any slot. False if none can come. */
+/* Handles the next completion, of any slot. False: none will come. */
 static bool
 complete_one(struct save_io *io)
 {
@@ -136,14 +136,14 @@ complete_one(struct save_io *io)
 	slot = io_uring_cqe_get_data64(cqe);
 	t = &io->at[slot % SAVE_IO_DEPTH];
 	t->done = cqe->res;
-	/* A kernel may refuse by io_uring what it does by a system call, in an older release or
-	 * for that file. */
+	/* In an older release, or for some files, a kernel may refuse by io_uring what it does by a
+	 * system call. */
 	if (cqe->res == -EINTR || cqe->res == -EAGAIN || cqe->res == -EINVAL ||
 	    cqe->res == -EOPNOTSUPP)
 		t->done = 0;
 	io_uring_cqe_seen(&io->ring, cqe);
-	/* A short transfer is completed by single calls. At the end of a file no more bytes
-	 * come. */
+	/* A short transfer is continued by single calls; at the end of a file there are no more
+	 * bytes. */
 	if (t->done >= 0 && (uint32_t)t->done < t->len && t->done % (int32_t)SAVE_ALIGN == 0)
 		t->done = transfer(io, slot, t->len, (uint32_t)t->done);
 	t->len = 0;

@@ -1,9 +1,9 @@
 /*
- * save_io.h - reads or writes a file in slots, several at once, bypassing the kernel's cache.
+ * save_io.h - reads or writes a file in slots, several at once, without the kernel's cache.
  *
  * Shape:  slot i of the file is the SAVE_SLOT_BYTES from i * SAVE_SLOT_BYTES on; slots use
  *         SAVE_IO_DEPTH buffers in turn. io_uring and O_DIRECT are used if kernel and file system
- *         support them; otherwise pread and pwrite, one at a time, with the kernel's cache.
+ *         support them; otherwise pread and pwrite, one slot at a time, with the kernel's cache.
  *
  * Owner:  the caller's memory, SAVE_IO_BYTES of it at a multiple of SAVE_ALIGN; the struct owns
  *         the descriptor, unless it is lent.
@@ -29,13 +29,15 @@ struct save_io {
 	int fd;
 	bool uring, direct;
 	bool writes;
-	bool lent;   /* the descriptor is the caller's */
-	bool broken; /* a transfer did not complete, and the kernel may use its buffer: no buffer is
-			used again */
+	bool lent; /* the descriptor is the caller's */
+	/* A transfer did not complete, so the kernel may still use its buffer; no buffer is used
+	 * again. */
+	bool broken;
 	uint8_t *memory;
 	struct io_uring ring;
 	struct save_transfer {
-		uint32_t len; /* requested; 0: none in progress, and done is the result */
+		/* Bytes requested; 0: no transfer is in progress, and done is the result. */
+		uint32_t len;
 		int32_t done; /* bytes or -errno */
 	} at[SAVE_IO_DEPTH];
 };
@@ -58,8 +60,8 @@ save_io_buffer(const struct save_io *io, uint64_t slot)
 /* Begins to write the slot's buffer, or to read into it; len is a multiple of SAVE_ALIGN. The
  * caller has waited for the buffer's previous transfer. */
 void save_io_begin(struct save_io *io, uint64_t slot, uint32_t len);
-/* Waits for the slot's transfer. Returns its bytes, fewer than requested only at the end of a
- * file, or -errno. Returns 0, too, if none is in progress. */
+/* Waits for the slot's transfer. Returns its bytes, which are fewer than requested only at the end
+ * of a file; or -errno. Returns 0 if no transfer is in progress. */
 int32_t save_io_wait(struct save_io *io, uint64_t slot);
 /* Waits until all that was written is on the disk. */
 int save_io_sync(struct save_io *io);

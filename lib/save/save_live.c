@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A grace period takes some turns of the cores. */
+/* Most turns for a grace period, which takes some turns of the other cores. */
 #define LEAVE_TURNS    10000u
 #define STAGE_BYTES    (LIVE_STAGE_BYTES + SAVE_RECORD_MAX + LIVE_COPY_BYTES)
 #define STAGE_AT_BYTES align_up(save_blocks_bytes(), SAVE_ALIGN)
@@ -112,7 +112,8 @@ put_held(struct live *l)
 	l->held = NULL;
 }
 
-/* Turns until nothing waits for a grace period: pages with such objects could not be evacuated. */
+/* Turns until no retired object waits for a grace period, since the pages of such objects could not
+ * be evacuated. */
 static void
 leave(const struct live *l)
 {
@@ -145,7 +146,8 @@ put_live_front(struct live *l, const uint64_t floors[STORE_SAVED_FLOORS], uint32
 	save_blocks_front(&l->blocks, &head, floors);
 }
 
-/* Writes all items, and the front unless one of them may not be loaded. Returns why it ended. */
+/* Writes all items, and the front unless a flush or a lost place makes the items useless. Returns
+ * why it ended. */
 static const char *
 put_all(struct live *l)
 {

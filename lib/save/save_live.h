@@ -3,7 +3,7 @@
  *
  * Shape:  a slice is one turn of the caller's store core: it copies some short values, or pins one
  *         long value. The core is offline while the slice is written, so a slow disk delays no
- *         grace period. The file is one of save_write.h, for the same readers.
+ *         grace period. The file has the format of save_write.h, for the same readers.
  *
  * Units:  ns on any clock that does not go back; seconds on the store's clock.
  *
@@ -11,10 +11,10 @@
  *
  * Thread: the one that owns the store's core for loads, which is offline before and after.
  *
- * Errors: struct error; the file is useless then. A go_on that returns false is one.
+ * Errors: struct error; then the file is useless. It is also an error if go_on returns false.
  *
- * Bounds: a slice takes LIVE_STEPS steps of a walk and copies LIVE_STAGE_BYTES, and one value more;
- *         one value is pinned.
+ * Bounds: a slice takes LIVE_STEPS steps of a walk, and copies LIVE_STAGE_BYTES and at most one
+ *         more value; at most one value is pinned.
  */
 #ifndef CLOCKOO_SAVE_LIVE_H
 #define CLOCKOO_SAVE_LIVE_H

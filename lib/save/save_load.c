@@ -86,8 +86,8 @@ parse_some(struct save_loader *l, const uint8_t *at, uint32_t len, struct parsed
 	return used;
 }
 
-/* Loads some items, step by step for all together: a lock waits for the stores before it, and
- * those wait for memory. */
+/* Loads some items, each step for all of them before the next: taking a lock waits for earlier
+ * stores, and these wait for memory. */
 static void
 load_some(struct save_loader *l, struct parsed *some, uint32_t n)
 {

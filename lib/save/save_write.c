@@ -29,7 +29,7 @@ put_item(struct save_blocks *w, const struct save_ask *ask, const struct item *i
 	}
 }
 
-/* Writes all items. The floors cover all items, saved or not: a key that is lost must not get a
+/* Writes all items. The floors cover items that are not saved, too, since a lost key must not get a
  * cas number twice. */
 static void
 put_items(struct save_blocks *w, const struct save_ask *ask, struct store_scan *scan)

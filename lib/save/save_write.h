@@ -7,8 +7,8 @@
  *
  * Thread: one thread, when no other changes the store any more.
  *
- * Errors: struct error; the file is useless then. A go_on that returns false is no error: the
- *         file has the items so far, and the floors of all items.
+ * Errors: struct error; then the file is useless. If go_on returns false that is no error: the file
+ *         has the items so far, and the floors of all items.
  *
  * Bounds: save_io.h.
  */

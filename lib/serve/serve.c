@@ -1,5 +1,5 @@
 /*
- * serve.c - the service of one core: connections that open, close and are idle; turns and passes.
+ * serve.c - the service of one core: opens, closes and idle times of connections; turns and passes.
  */
 #include "serve_access.h"
 #include "serve_admin.h"
@@ -13,8 +13,7 @@
 
 const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT] = {SERVE_COUNTERS(COUNTER_NAME)};
 
-/* Rejects a connection above the limit -c. It gets an error line, so that its client does not
- * wait. */
+/* Rejects a connection above the limit -c with an error line, so that its client does not wait. */
 static void
 reject(struct serve *sv, struct conn *c)
 {
@@ -29,7 +28,7 @@ reject(struct serve *sv, struct conn *c)
 }
 
 /* Counts the connection for -c, over all cores. False: the limit is reached, or this core has no
- * slot. */
+ * free slot. */
 static bool
 admit(struct serve *sv)
 {
@@ -57,7 +56,7 @@ session_open(struct serve *sv, struct conn *c)
 		reject(sv, c);
 }
 
-/* Opens a TLS wire, whose session only occupies its slot. */
+/* Opens a TLS wire. Its session carries no requests. */
 static void
 wire_open(struct serve *sv, struct conn *c)
 {
@@ -93,8 +92,8 @@ session_release(struct serve *sv, struct session *ss)
 	}
 	if (ss->read_buf != NULL)
 		read_buf_free(sv, ss);
-	/* The pieces that are queued do not unpin the value: only the last piece does, and it is
-	 * not queued. */
+	/* Pieces that are queued already do not unpin the value. Only the last piece does, and it
+	 * is not queued. */
 	if (ss->value.item != NULL)
 		store_unpin(ss->value.item);
 	if (unlikely(sv->backend_mode != BACKEND_NONE))
@@ -197,8 +196,8 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	return sv;
 }
 
-/* Begins a turn with the datagrams that earlier turns kept, and then the new ones. The first may be
- * parsed in part, so the position in it stays. */
+/* Begins a turn with the datagrams kept from earlier turns, followed by the new ones. The first may
+ * be parsed in part already, so the position in it stays. */
 static void
 datagrams_restart(struct serve *sv)
 {
@@ -210,9 +209,9 @@ datagrams_restart(struct serve *sv)
 	dc->has_kept = dc->count != 0 && dc->list[0].kept;
 }
 
-/* Computes this turn's limits on chunks. A deferred request takes the chunk that was reserved for
- * its reply. So while few chunks are left, nothing is parsed behind a request that may wait. The
- * same holds while a set may wait for memory: all later requests would have to fit its chunk. */
+/* Computes this turn's limits on chunks. A deferred request takes the chunk reserved for its reply.
+ * So while few chunks are left, parsing ends after a request that may wait. It also does while a
+ * set may wait for memory: all later requests would have to fit that set's chunk. */
 static void
 chunks_check(struct serve *sv)
 {
@@ -231,9 +230,9 @@ chunks_check(struct serve *sv)
 
 #define IDLE_SLOTS_PER_TURN 64u
 
-/* Returns the number of slots to check for the time since the last call. A slot is checked about
- * once a second, for any number of slots and any rate of turns; near the end of a drain it is
- * checked more often. */
+/* Returns how many slots to check, given the time since the last call. Each slot is checked about
+ * once a second, independent of the number of slots and the rate of turns; near the end of a drain
+ * more often. */
 static uint32_t
 idle_due(struct serve *sv)
 {
@@ -257,7 +256,7 @@ idle_timeout_s(const struct serve *sv)
 	return unlikely(sv->closes_behind) ? DRAIN_IDLE_S : sv->shared->policy.idle_timeout_s;
 }
 
-/* Returns the timeout of this session. At the end of a drain it is 0 for a session without a
+/* Returns the idle timeout of this session. At the end of a drain it is 0 for a session without a
  * request. */
 static uint32_t
 session_timeout_s(const struct serve *sv, const struct session *ss, uint32_t timeout_s)
@@ -281,7 +280,7 @@ idle_check(struct serve *sv, uint32_t timeout_s)
 		    sv->clock.now_s - ss->active_s < session_timeout_s(sv, ss, timeout_s) ||
 		    (sv->closes_behind && session_is_amid(ss)))
 			continue;
-		if (ss->active_s == 0) { /* opened before the first turn set the clock */
+		if (ss->active_s == 0) { /* opened before the first turn has set the clock */
 			session_active(sv, ss);
 			continue;
 		}
@@ -296,7 +295,7 @@ idle_check(struct serve *sv, uint32_t timeout_s)
 /* The shortest time between two writes to a line that all cores read. */
 #define PINS_PUBLISH_NS 1000000u
 
-/* Applies memory pressure while this core retires values that clients pin, on any core. */
+/* Has memory pressure applied while this core retires values that clients of any core pin. */
 static void
 pins_check(struct serve *sv)
 {
@@ -308,7 +307,8 @@ pins_check(struct serve *sv)
 		published_ns = sv->clock.now_ns;
 		atomic_store_explicit(at_ns, published_ns, memory_order_relaxed);
 	}
-	/* Cores read the clock one by one, so another core's time may be ahead of ours. */
+	/* Cores read the clock at different moments, so the time of another core may be ahead of
+	 * ours. */
 	if (unlikely(published_ns != 0) && sv->clock.now_ns <= published_ns + 2 * PINS_PUBLISH_NS) {
 		stack_memory_pressure(sv->stack, part != 0 ? part : STORE_PINS_PART);
 		sv->pins_pressed_turn = sv->turn;
@@ -316,7 +316,7 @@ pins_check(struct serve *sv)
 	}
 }
 
-/* Records the turn that has ended; also as a slow one, if it was. */
+/* Records the turn that has ended, and logs it if it was slow. */
 static inline void
 turn_record(struct serve *sv, uint64_t end_ns)
 {
@@ -350,7 +350,8 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 		messages_send(sv);
 }
 
-/* Datagrams and connections come first in turns, so that neither starves the other. */
+/* Datagrams are parsed first in one turn, connections in the next, so that neither starves the
+ * other. */
 void
 serve_parse(struct serve *sv)
 {

@@ -27,17 +27,18 @@
 #include "stack/stack.h"
 #include "store/store.h"
 
-/* Operations of a pass: enough for the first prefetch to arrive before the last one is issued. */
+/* Most operations of a pass. With this many the first prefetch has arrived when the last one is
+ * issued. */
 #define OPS_MAX 64u
-/* Passes of parse, prefetch and execute in one turn; requests beyond them wait for the next turn.
- * Together the passes make no more replies than the transmit queue has places. */
+/* Most passes of parse, prefetch and execute in one turn; further requests wait for the next turn.
+ * Together the passes make at most as many replies as the transmit queue has places. */
 #define PASSES_MAX       4u
 #define UDP_MESSAGES_MAX 512u
-#define UDP_MESSAGE_DATAGRAMS_MAX                                                                  \
-	4096u /* datagrams of one reply: no client receives more in a row */
+/* Most datagrams of a reply; no client receives more in a row. */
+#define UDP_MESSAGE_DATAGRAMS_MAX 4096u
 
 struct serve;
-struct serve_shared; /* state that `stats` needs of the whole appliance */
+struct serve_shared; /* state of the whole appliance that `stats` shows */
 
 #define SERVE_COUNTERS(X)                                                                          \
 	X(CMD_GET, "keys requested by get and gets")                                               \
@@ -98,11 +99,12 @@ struct serve_shared; /* state that `stats` needs of the whole appliance */
 enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 
 struct serve_config {
-	uint32_t conns_max;   /* the same as the stack's */
-	uint32_t conns_spare; /* connections of conns_max in which those beyond -c are rejected */
+	uint32_t conns_max; /* as the stack's */
+	/* Connections of conns_max that are kept for rejecting clients beyond -c. */
+	uint32_t conns_spare;
 	/* Connections of conns_max that a backend may open (backend/backend_link.h). */
 	uint32_t links_max;
-	uint32_t conn_requests_max; /* -R: requests (lines) of one connection a turn */
+	uint32_t conn_requests_max; /* -R: most requests (lines) of one connection in a turn */
 	uint32_t core;              /* index of this core, and of its store_core */
 };
 
@@ -111,7 +113,7 @@ struct serve_config {
 struct serve_clock {
 	uint64_t now_ns;
 	int64_t unix_ns; /* wall clock */
-	/* Wall clock in seconds. Its seconds begin with those of the store's clock. */
+	/* Wall clock in whole seconds, which begin when those of the store's clock do. */
 	int64_t unix_s;
 	uint32_t now_s; /* the store's clock */
 };
@@ -132,7 +134,7 @@ struct serve_memory {
 /* The items that the start found in --memory-file, for `stats`. */
 struct serve_restart {
 	const char *kind;    /* NULL: no such file */
-	uint64_t kept, lost; /* items */
+	uint64_t kept, lost; /* numbers of items */
 	uint64_t us;
 };
 
@@ -145,7 +147,7 @@ struct serve_info {
 	uint32_t value_max;
 	uint32_t requests_max; /* -R */
 	uint16_t tcp_port;
-	uint16_t plain_port; /* the port without TLS, if tcp_port has TLS; 0: none */
+	uint16_t plain_port; /* if tcp_port speaks TLS: the port that does not; 0: none */
 	uint16_t udp_port;
 	uint16_t more_ports[TCP_MORE_PORTS_MAX]; /* further TCP ports; 0: none */
 	struct ip_addr ip;                       /* the first address of the appliance */
@@ -159,14 +161,15 @@ struct serve_info {
 		const char *chain_cert, *key, *ciphers, *ca_cert; /* NULL: not given */
 		uint32_t keyformat, verify_mode, min_version;     /* numbers as in memcached */
 	} ssl;
-	uint32_t steer_rules, steer_refused; /* rules that the NIC has accepted, and has refused */
+	/* Rules that the NIC has accepted, and that it has refused. */
+	uint32_t steer_rules, steer_refused;
 	/* The strings outlive the service; NULL: not given. */
 	const char *inter;     /* the text of -l */
 	const char *auth_file; /* -Y */
 	const char *steering;  /* how flows reach their core */
 };
-/* Sets what `stats` and `stats settings` show of the process, and the connection limit. Called
- * before any core runs. Permissions: serve_policy.h. */
+/* Sets what `stats` and `stats settings` show of the process, and the limit of connections. Called
+ * before any core runs. Permissions are in serve_policy.h. */
 void serve_shared_set_info(struct serve_shared *shared, const struct serve_info *info);
 
 size_t serve_bytes(const struct serve_config *cfg);
@@ -180,18 +183,18 @@ void serve_execute(struct serve *sv);                               /* stage 7 *
 /* True if another pass may make progress in this turn. */
 bool serve_has_work(const struct serve *sv);
 
-/* Returns the number of requests of the last or current pass. A crash handler may call this in
- * the middle of a pass. */
+/* Returns how many requests the last pass has, or the present one. A crash handler may call this
+ * during a pass. */
 uint32_t serve_pass_requests(const struct serve *sv);
-/* Returns the command name of request i of that pass, or "" if the request is no command. */
+/* Returns the command name of request i of that pass; "" if the request is no command. */
 const char *serve_pass_request_name(const struct serve *sv, uint32_t i);
 
 /* Gives the service the turn times of its core, for `stats`. Called once, before any core runs.
  * They outlive the service. */
 void serve_turn_times_set(struct serve *sv, const struct turn_times *times);
 
-/* Drops the UDP messages that wait to be sent, and unpins their items. Called at a stop when no
- * connection is left. */
+/* Drops the UDP messages that wait to be sent, and unpins their items. Called at a stop, after the
+ * last connection. */
 void serve_drop_messages(struct serve *sv);
 const struct counter *serve_counters(const struct serve *sv); /* SERVE_COUNTER_COUNT elements */
 extern const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT];

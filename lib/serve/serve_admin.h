@@ -4,7 +4,7 @@
  * Private to lib/serve and lib/admin. lib/admin includes this room and attaches its table to each
  * service (admin_create); this room calls administration only through the table.
  *
- * Owner:  items and views are valid in the call.
+ * Owner:  items and views are valid during the call.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_SERVE_ADMIN_H
@@ -23,19 +23,19 @@ struct serve_admin_ops {
 
 	/* Events for watchers; called while serve.observed is set. */
 	void (*request)(struct serve *sv, const struct op *op);
-	/* it NULL: a miss. */
+	/* Reports a retrieval. it NULL: a miss. */
 	void (*got)(struct serve *sv, const struct op *op, const struct item *it);
 	void (*looked_up)(struct serve *sv, const struct op *op, const struct item *it);
 	/* Reports the lookup of a command that will store or count. */
 	void (*writes)(struct serve *sv, const struct op *op, uint64_t hash);
-	/* it: the item as it was published; NULL: none was. */
+	/* Reports a store. it: the published item; NULL: none was published. */
 	void (*stored)(struct serve *sv, const struct op *op, enum store_result r,
 		       const struct item *it);
-	/* it NULL: not found. */
+	/* Reports a delete. it NULL: the key was not found. */
 	void (*deleted)(struct serve *sv, const struct op *op, const struct item *it);
 };
 
-/* Notes the first input of the connection in this second. */
+/* Reports the first input of the connection in this second. */
 static inline void
 session_active(struct serve *sv, struct session *ss)
 {

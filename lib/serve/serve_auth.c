@@ -1,15 +1,15 @@
 /*
  * serve_auth.c - authentication: the table of users, and the check of every request. In text the
  * first command is `set <any key> <flags> <exptime> <bytes>` with "user password" as its body
- * (memcached doc/protocol.txt); in binary it is SASL PLAIN (RFC 4616). A token has at most
- * AUTH_TOKEN_MAX bytes.
+ * (memcached doc/protocol.txt); in binary it is SASL PLAIN (RFC 4616). A token, which is the body,
+ * has at most AUTH_TOKEN_MAX bytes.
  */
 #include "serve_access.h"
 #include "serve_execute.h"
 
 #define AUTH_TOKEN_MAX 16384u /* as in memcached */
 #define AUTH_LINE_MIN  6u     /* as in memcached: no set is shorter */
-#define ROLES_A_TURN   1024u  /* sessions whose role one turn refreshes */
+#define ROLES_A_TURN   1024u  /* sessions whose role is refreshed in one turn */
 
 /* ---- the table ---- */
 
@@ -43,7 +43,7 @@ users_match(const struct serve *sv, struct view name, struct view password)
 	return found;
 }
 
-/* Applies to this core what a drain does with connections. */
+/* Applies the state of a drain to this core's connections. */
 static void
 drain_refresh(struct serve *sv, enum serve_drain how)
 {
@@ -59,8 +59,8 @@ drain_refresh(struct serve *sv, enum serve_drain how)
 	sv->closes_idle = how == SERVE_DRAIN_CLOSE_IDLE;
 }
 
-/* Applies a new access list or table of addresses to some connections in each turn. False: more
- * remain; the old user table stays in use until all are done. */
+/* Applies a new access list or table of addresses to some connections in each turn. False: more are
+ * left. Until none is, the old user table stays in use. */
 static bool
 access_refresh(struct serve *sv)
 {
@@ -78,7 +78,7 @@ access_refresh(struct serve *sv)
 	return sv->access_slot == 0;
 }
 
-/* Returns the role of the user with this ID, or MC_ROLE_NONE if the current table lacks it. */
+/* Returns the role of the user with this ID; MC_ROLE_NONE if the current table has no such user. */
 static enum mc_role
 role_of(const struct serve *sv, uint32_t user)
 {
@@ -90,8 +90,8 @@ role_of(const struct serve *sv, uint32_t user)
 	return MC_ROLE_NONE;
 }
 
-/* Gives the session its user's present role. A watcher sends no request that could be refused, so
- * it is closed here. */
+/* Gives the session the present role of its user. A watcher sends no requests that could be refused
+ * later, so it is closed here. */
 static void
 role_refresh(struct serve *sv, struct session *ss)
 {
@@ -102,7 +102,7 @@ role_refresh(struct serve *sv, struct session *ss)
 		session_close(sv, ss);
 }
 
-/* Refreshes the roles of some sessions a turn after the table has changed. */
+/* Refreshes the roles of some sessions in each turn after the table has changed. */
 static void
 roles_refresh(struct serve *sv)
 {
@@ -190,8 +190,8 @@ auth_check_binary(struct mc_req *req)
 	req->flags = (uint8_t)((req->flags | MC_CLOSE_AFTER) & ~(MC_HAS_BODY | MC_QUIET));
 }
 
-/* Refuses a request that the user's role does not permit. The connection stays open, and the body
- * is skipped. */
+/* Refuses a request that the user's role does not permit. The connection stays open, and the
+ * request's body is skipped. */
 static bool
 role_check(struct session *ss, struct mc_req *req)
 {
@@ -217,7 +217,7 @@ auth_check(struct session *ss, struct mc_req *req, uint32_t line_len)
 	return true;
 }
 
-/* Authenticates with "user password": the name ends at the first space. */
+/* Authenticates by "user password". The name ends at the first space. */
 static void
 token_verify(struct serve *sv, struct op *op, struct view token)
 {
@@ -260,8 +260,8 @@ execute_auth(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* Stores the bytes of a token, up to one chunk. A longer token is read to its end, and does not
- * match. */
+/* Stores bytes of a token, up to one chunk. A longer token is read to its end, and matches no
+ * user. */
 uint32_t
 auth_token_append(struct session *ss, struct view src)
 {

@@ -1,7 +1,9 @@
 /*
- * serve_begun.c - the fill quota: its reservation and release, and three queues, over all cores, of
- * values that wait. Tickets are numbers of one counter. Each core publishes the lowest ticket of
- * each of its queues; only the first value of a queue checks each turn whether it may begin.
+ * serve_begun.c - the fill quota: its reservation and release, and the three queues, over all
+ * cores, of values that wait. A ticket is the time at which a value began to wait, to which its
+ * length is added for short and slow values (SHORT_BYTE_NS). The lowest ticket of all cores is
+ * first. Each core publishes the lowest ticket in each of its queues. Only the first value of a
+ * queue checks in each turn whether it may begin.
  */
 #include "serve_begun.h"
 
@@ -9,31 +11,31 @@
 
 #define NO_TICKET UINT64_MAX
 
-/* A value is proven if PROVEN_BYTES of its body, or half of it, arrive within PROVEN_NS. These
- * bytes are fewer than an initial window (RFC 6928). They are more than arrives in that time at 43
- * KB/s, a rate that fills_check() accepts. */
+/* A value is proven if PROVEN_BYTES of its body, or half of the body, arrive within PROVEN_NS.
+ * PROVEN_BYTES are fewer than an initial window (RFC 6928), and more than arrives in that time at
+ * 43 KB/s, a rate that fills_check() still accepts. */
 #define PROVEN_BYTES 8192u
 #define PROVEN_NS    100000000u
-#define PROVEN_PART  4u /* the part of the quota that slow values leave free */
+#define PROVEN_PART  4u /* slow values leave 1/PROVEN_PART of the quota free */
 
-/* Short values may take one part in this many of the quota beside it; demoted values may take as
- * much again. */
+/* Short values may take memory of 1/BESIDE_PART of the quota in addition to it; demoted values may
+ * take as much again. */
 #define BESIDE_PART 2u
-/* A value is short up to one part in this many of the quota. So half as many fit beside the quota,
- * however large the other values are. */
+/* A value is short if it is at most 1/SHORT_PART of the quota. So, however large the other values
+ * are, half as many short ones fit beside the quota. */
 #define SHORT_PART  32u
 #define SHORT_LEAST 65536u
 
-/* Beside the quota a short value leaves this many times its length to shorter ones. */
+/* A value begins beside the quota only if SHORT_LEFT_PART times its length stays free there, for
+ * shorter ones. Not if it is the only one. */
 #define SHORT_LEFT_PART 4u
-/* A waiting value, short or slow, goes before one that is longer by a byte and came less than this
- * earlier. So the values of a crowd, as large as a short one may be, do not delay the smaller ones
- * of others. */
+/* Each byte of a short or slow value counts as having come this much later. So the values of a
+ * crowd, each as large as a short one may be, do not delay the smaller ones of others. */
 #define SHORT_BYTE_NS 100000u
 
 /* When a queue of proven values has not been empty for SHORT_OPENS_NS, short values may begin
- * beside the quota for SHORT_OPEN_NS. The first value of the queue may change meanwhile, so peers
- * that leave and return do not restart that time. */
+ * beside the quota for SHORT_OPEN_NS. The time does not start again when the queue's first value
+ * changes, so peers that leave and return do not affect it. */
 #define SHORT_OPENS_NS 20000000u
 #define SHORT_OPEN_NS  10000000000u
 
@@ -61,9 +63,9 @@ queued_before(const struct serve *sv, uint32_t part, uint64_t ticket)
 	return false;
 }
 
-/* True if the quota has room for the value. Slow values leave a quarter to proven ones, and proven
- * values leave half while a slow one waits. The only value of its part may use all that is left;
- * the only value of all may exceed even that. */
+/* True if the quota has room for the value. Slow values leave 1/PROVEN_PART to proven ones, and
+ * proven ones leave half while a slow one waits. The only value of its part may take all that is
+ * left, and the only value of all even more. */
 static bool
 has_room(const struct serve *sv, uint32_t part, uint64_t bytes)
 {
@@ -76,7 +78,7 @@ has_room(const struct serve *sv, uint32_t part, uint64_t bytes)
 	return all == 0 || (all + bytes <= most && (own == 0 || own + bytes <= most - left));
 }
 
-/* True if the value fits into the memory beside the quota. */
+/* True if there is room for the value beside the quota. */
 static bool
 fits_beside(const struct serve *sv, uint32_t account, uint64_t bytes)
 {
@@ -110,7 +112,7 @@ is_proven(const struct session *ss, uint64_t bytes)
 	return fill_received(ss) >= (bytes / 2 < PROVEN_BYTES ? bytes / 2 : PROVEN_BYTES);
 }
 
-/* Returns the length of the longest value that is short. */
+/* Returns the largest length of a short value. */
 static uint64_t
 short_max(const struct serve *sv)
 {
@@ -125,8 +127,8 @@ proven_part(const struct serve *sv, uint64_t bytes)
 	return bytes <= short_max(sv) ? FILL_QUOTA_SHORT : FILL_QUOTA_PROVEN;
 }
 
-/* Returns the account on which the value may begin; FILL_QUOTA_ACCOUNTS: it may not begin yet. A
- * value waits for the earlier ones of its queue, and a slow value for all earlier ones. */
+/* Returns the account on which the value may begin; FILL_QUOTA_ACCOUNTS: it must wait. A value
+ * waits for the earlier ones of its queue, a slow value for all earlier ones. */
 static uint8_t
 account_of(const struct serve *sv, const struct session *ss, uint64_t bytes)
 {
@@ -167,7 +169,7 @@ fill_quota_take(struct serve *sv, struct session *ss, const struct mc_req *req)
 	if (ss->quota.ticket == 0)
 		ss->quota.part = is_proven(ss, bytes) ? proven_part(sv, bytes) : FILL_QUOTA_SLOW;
 	account = account_of(sv, ss, bytes);
-	/* A value that is too large need not wait: it is refused now. */
+	/* A value that is too large need not wait, since it is refused now. */
 	if (account == FILL_QUOTA_ACCOUNTS && !body_is_received(ss, bytes) &&
 	    !store_too_large(sv->store, req->body_len))
 		return false;
@@ -233,8 +235,8 @@ fill_quota_create(struct serve *sv)
 	list_init(&sv->fills);
 }
 
-/* Puts the session into its queue, behind lower and equal tickets. Bounded: the queue has each
- * connection at most once. */
+/* Puts the session into its queue, after those with lower or equal tickets. The loop is bounded,
+ * since the queue has each connection at most once. */
 static void
 quota_insert(struct serve *sv, struct session *ss)
 {
@@ -308,7 +310,7 @@ fill_quota_sleeps(struct serve *sv, struct session *ss)
 		 * PROVEN_NS. */
 		ss->quota.since_ns = sv->clock.now_ns;
 	}
-	publish_first(sv, ss->quota.part); /* the next turn wakes the first value */
+	publish_first(sv, ss->quota.part); /* the next turn wakes the value that is first now */
 	return asleep;
 }
 

@@ -1,6 +1,6 @@
 /*
- * serve_begun.h - the fill quota: the memory that incomplete values may take (serve_begun.c), and
- * what happens to them while others wait for it (serve_fills.c).
+ * serve_begun.h - the fill quota, which is the memory that incomplete values may take
+ * (serve_begun.c), and the reset of stalled values while others wait for quota (serve_fills.c).
  *
  * Private to lib/serve. A value whose body is incomplete is begun in the store, which evicts for
  * its full length at once, however slowly the client sends. All begun values together take at most
@@ -10,8 +10,9 @@
  *
  * A value is proven if 8 KiB of its body, or half of it, arrive within 100 ms after its line;
  * otherwise it is slow. A value that becomes proven moves to the end of the proven queue. Proven
- * values up to a 32nd of the quota, or up to 64 KiB, are short, and have a queue of their own. A
- * short or slow value that is shorter by 10 KB has the place of one that came a second earlier.
+ * values up to a 32nd of the quota, or up to 64 KiB, are short, and have a queue of their own. In
+ * the queues of short and of slow values, a value that is 10 KB shorter is placed as if it had come
+ * a second earlier.
  *
  * Thread: core-local, except for the atomics in struct serve_shared and struct serve. These are
  *         relaxed: they only bound the quota, and a core that reads an old value reads again in the
@@ -24,9 +25,11 @@
 #include "serve_internal.h"
 
 enum fill_quota_state {
-	FILL_QUOTA_GO,   /* the request must be parsed again */
-	FILL_QUOTA_NEXT, /* it is the first in a queue of its core, and is visited each turn */
-	/* Woken when an earlier value leaves the queue, or when its own bytes arrive. */
+	FILL_QUOTA_GO, /* the request must be parsed again */
+	/* The request is the first in a queue of its core, and is visited each turn. */
+	FILL_QUOTA_NEXT,
+	/* The request is woken when an earlier value leaves the queue, or when bytes of its own
+	 * arrive. */
 	FILL_QUOTA_LATER,
 };
 
@@ -36,26 +39,26 @@ void fill_quota_create(struct serve *sv);
 bool fill_quota_take(struct serve *sv, struct session *ss, const struct mc_req *req);
 /* Returns the quota of a value that could not be begun. */
 void fill_quota_return(struct serve *sv, struct session *ss);
-/* fill_quota_begin: the value has begun, and its connection is in no queue. fill_quota_end: it has
- * ended. */
+/* fill_quota_begin notes that the value has begun and its connection is in no queue, fill_quota_end
+ * that the value has ended. */
 void fill_quota_begin(struct serve *sv, struct session *ss);
 void fill_quota_end(struct serve *sv, struct session *ss);
-/* Puts the connection, which waits with a value of that length, into its queue, or takes it out;
- * without effect if that is done already. */
+/* Put the connection, which waits with a value of this length, into its queue, or take it out. No
+ * effect if that is done already. */
 void fill_quota_enqueue(struct serve *sv, struct session *ss, uint64_t bytes);
 void fill_quota_dequeue(struct serve *sv, struct session *ss);
 /* True if bytes of the body were dropped for lack of frames. The peer is then silent until its
- * retransmission timeout, and memory for this value would lie idle. So the value leaves the queue
- * until bytes arrive; its ticket keeps its place. */
+ * retransmission timeout, and memory for this value would be idle. So the value leaves the queue
+ * until bytes arrive; its ticket reserves its position. */
 bool fill_quota_sleeps(struct serve *sv, struct session *ss);
 enum fill_quota_state fill_quota_state(struct serve *sv, struct session *ss);
-/* Makes sure, while a value waits, that begun values make progress. Called each turn. */
+/* Ensures, while a value waits, that begun values make progress. Called each turn. */
 void fill_quota_pressure(struct serve *sv);
 
 /* ---- for serve_fills.c ---- */
 
 bool fill_quota_is_wanted(const struct serve *sv); /* a proven value waits */
-/* Moves a begun value out of its part of the quota. False: there is no room beside the quota. */
+/* Moves a begun value from the quota to the account beside it. False: there is no room. */
 bool fill_quota_demote(struct serve *sv, struct session *ss);
 uint64_t fill_received(const struct session *ss); /* unread bytes that have arrived */
 

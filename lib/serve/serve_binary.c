@@ -1,7 +1,7 @@
 /*
- * serve_binary.c - operations of the binary protocol. A quiet command omits the reply that is
- * expected: a get that of a miss, any other command that of success. All other replies are sent. A
- * client that ends a batch with a No-op has received them all by then.
+ * serve_binary.c - operations of the binary protocol. A quiet get omits the reply to a miss, any
+ * other quiet command the reply to a success. All other replies are sent. A client that ends a
+ * batch with a No-op has received all of them when the No-op is answered.
  */
 #include "serve_get.h"
 #include "serve_record.h"
@@ -39,7 +39,7 @@ reply_miss(struct serve *sv, struct op *op)
 		reply_status(sv, op, MC_STATUS_NOT_FOUND);
 		return;
 	}
-	/* The request's key may lie where the reply is written. */
+	/* The request's key may be in the memory to which the reply is written. */
 	memcpy(copy, key.data, key.len);
 	at = reply_begin(sv, op, MC_BIN_HEAD_BYTES + key.len);
 	reply_end(sv, op, at,
@@ -96,7 +96,7 @@ execute_bin_get(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* Replies to a touch with the item's flags, as a get without a value does. */
+/* Replies to a touch with the item's flags, like a get without a value. */
 static void
 reply_touched(struct serve *sv, struct op *op, uint32_t client_flags, uint64_t cas)
 {

@@ -1,7 +1,7 @@
 /*
  * serve_body.c - incomplete bodies. The item is begun when its line is executed. Bytes go from
  * frames directly into it, over any number of turns. In text the two bytes after the stated length
- * must be CR LF; this is checked at the end, as in memcached.
+ * must be CR LF; as in memcached, they are checked at the end.
  */
 #include "serve_access.h"
 #include "serve_begun.h"
@@ -10,10 +10,10 @@
 #include "serve_parse.h"
 #include "serve_read_buf.h"
 
-/* a wait that lasts more turns than this counts as memory pressure */
+/* A wait of more turns than this counts as memory pressure. */
 #define FILL_WAIT_TURNS_MAX 4096u
 
-/* after this many turns of a wait receive windows become narrow; shorter waits are common */
+/* After this many turns of a wait receive windows become narrow. Shorter waits are common. */
 #define WINDOWS_WAIT_TURNS 8u
 
 bool
@@ -61,8 +61,7 @@ op_wait_memory(struct serve *sv, struct op *op)
 	return true;
 }
 
-/* Begins the value, if the fill quota permits it now. Otherwise queues the session for the
- * quota. */
+/* Begins the value, if the fill quota permits it. Otherwise queues the session for the quota. */
 static enum store_result
 share_begin(struct serve *sv, struct op *op)
 {
@@ -114,8 +113,8 @@ body_begin(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* Appends available bytes of the value, or checks one byte of the line end. Returns the number of
- * bytes used. */
+/* Appends the available bytes of the value, or checks one byte of the line end. Returns how many
+ * bytes it used. */
 static uint32_t
 fill_append(struct serve *sv, struct session *ss, struct view src)
 {
@@ -133,7 +132,7 @@ fill_append(struct serve *sv, struct session *ss, struct view src)
 }
 
 /* True if the last bytes of the body may be read. If the command copies a value it needs work
- * budget first; without it the bytes stay unread. */
+ * budget first; without that the bytes stay unread. */
 static bool
 fill_may_end(struct serve *sv, struct session *ss)
 {
@@ -172,7 +171,7 @@ body_receive(struct serve *sv, struct session *ss)
 	}
 	conn_expect(ss->conn, 0);
 	if (unlikely(ss->body == BODY_TOKEN)) {
-		/* Later requests may be answered only if the token is valid. */
+		/* Later requests are answered only if the token is valid. */
 		ss->body = BODY_NONE;
 		op_push(sv, ss, OP_AUTH_END);
 		return PARSE_NEXT_PASS;
@@ -191,8 +190,8 @@ execute_body_done(struct serve *sv, struct op *op)
 	struct session *ss = op->session;
 	uint8_t key[MC_KEY_MAX];
 
-	/* The key of the request was freed with its frame, and the item may be freed before the
-	 * reply is sent. */
+	/* The request's key was freed with its frame, and the item's may be freed before the reply
+	 * is sent. */
 	op->req = ss->filling_req;
 	op->req.key = (struct view){key, item_key(ss->fill.item).len};
 	memcpy(key, item_key(ss->fill.item).data, op->req.key.len);

@@ -1,7 +1,7 @@
 /*
  * serve_datagram.c - makes operations of datagrams. A request begins at the first byte of a
- * datagram; an incomplete one is dropped and counted. Each command has a message of its own as its
- * reply. Datagrams for which a turn has no time stay in the stack.
+ * datagram; an incomplete one is dropped and counted. The reply to each command is a message of its
+ * own. Datagrams for which a turn has no time stay in the stack.
  */
 #include "serve_message.h"
 #include "serve_parse.h"
@@ -27,8 +27,8 @@ datagram_open(struct serve *sv)
 	struct datagram_cursor *dc = &sv->datagrams;
 
 	if (unlikely(sv->auth)) {
-		/* A datagram cannot authenticate its sender. The program refuses to start with
-		 * this combination. */
+		/* A datagram cannot authenticate its sender. The program does not start if both
+		 * options are given. */
 		datagram_drop(sv, dc, UDP_DROP_AUTH);
 		return false;
 	}
@@ -49,8 +49,8 @@ datagram_open(struct serve *sv)
 	}
 }
 
-/* True if the rest has the end of its line. A retrieval line becomes operations key by key, so that
- * a missing end would be found too late. */
+/* True if the rest of the datagram has the end of the line. Checked first, since a retrieval line
+ * becomes operations key by key, so that a missing end would be noticed too late. */
 static bool
 line_is_whole(const struct datagram_cursor *dc, struct view rest)
 {
@@ -69,9 +69,9 @@ links_receive(struct serve *sv, const struct datagram_cursor *dc, struct view re
 }
 
 /* Replaces a command that is not permitted over UDP by an error. False: the datagram is dropped,
- * because it is a reply, or because the backend has taken it. If replies were answered with errors,
- * one forged datagram could make two servers answer each other for ever. What follows a reply is
- * dropped as well, as it may be a value with any content. */
+ * because it is a reply, or the backend has taken it. If replies were answered with errors, one
+ * forged datagram could make two servers answer each other for ever. The rest of a datagram after a
+ * reply is dropped, too, since it may be a value with any content. */
 static bool
 op_check_udp(struct serve *sv, struct datagram_cursor *dc, struct op *op, struct view rest)
 {
@@ -115,12 +115,12 @@ op_from_datagram(struct serve *sv, struct datagram_cursor *dc, struct view rest,
 	op->raw = (struct view){rest.data, used};
 	op->in_place = used == dc->text.len && (op->req.flags & whole) == whole;
 	sv->op_count++;
-	/* There is no connection to close. */
+	/* A datagram has no connection to close, so its rest is skipped. */
 	datagram_read(dc, op_closes_conn(op) ? rest.len : used);
 }
 
-/* Ends a retrieval line that has a run of spaces longer than MC_LINE_MAX. Its reply has begun, so
- * it must have an end. */
+/* Ends a retrieval line in which a run of spaces is longer than MC_LINE_MAX. The reply has begun,
+ * so it must be ended. */
 static void
 line_abort(struct serve *sv, struct datagram_cursor *dc, struct view rest)
 {
@@ -166,7 +166,7 @@ datagrams_readable(const struct serve *sv)
 	return !messages_pending(sv) || cursor_in_line(&sv->datagrams) || !next_waits(sv);
 }
 
-/* Returns the most requests that the datagram can have, by its line ends or headers. */
+/* Returns how many requests the datagram can have at most, counted by line ends or headers. */
 static uint32_t
 requests_most(const struct serve *sv, struct view payload)
 {
@@ -182,7 +182,7 @@ requests_most(const struct serve *sv, struct view payload)
 	return lines;
 }
 
-/* Returns how many of the next datagrams a pass may take while messages wait. It may not take the
+/* Returns how many of the next datagrams a pass may take while messages wait. It stops before the
  * first datagram whose source has a message, or has more requests than its share. */
 static uint32_t
 others_count(const struct serve *sv, uint32_t share)
@@ -204,7 +204,7 @@ others_count(const struct serve *sv, uint32_t share)
 	return n;
 }
 
-/* Parses the next datagram alone: the rest of the line that has begun, and then `requests`
+/* Parses a part of the next datagram: the rest of the line that has begun, and then `requests`
  * requests. */
 static void
 datagram_step_some(struct serve *sv, uint32_t requests)
@@ -221,8 +221,8 @@ datagram_step_some(struct serve *sv, uint32_t requests)
 	}
 }
 
-/* Limits this pass while messages wait. It reads the datagrams that others_count() permits, or, of
- * a single datagram, the line that has begun and its source's share. */
+/* Limits this pass while messages wait. The pass reads the datagrams that others_count() permits.
+ * If there are none, it reads of one datagram the line that has begun and its source's share. */
 static __attribute__((noinline, cold)) void
 others_find(struct serve *sv)
 {
@@ -256,13 +256,13 @@ datagrams_parse(struct serve *sv)
 			datagram_step(sv, dc);
 	}
 	/* The pass ends within a line. If a later key of the line is missed,
-	 * serve_backend_ops.pass_end must know where the line began, even if this pass had only
-	 * hits. */
+	 * serve_backend_ops.pass_end must know where the line began, even if all keys in this pass
+	 * were hits. */
 	if (unlikely(sv->backend_mode != BACKEND_NONE) && cursor_in_line(dc))
 		sv->read_bufs_in_use = true;
 }
 
-/* Makes the rest of the datagram a datagram of its own. No operation refers to the requests before
+/* Makes the rest of the datagram a datagram of its own. No operation needs the requests before
  * it. */
 static void
 datagram_shorten(struct datagram_cursor *dc)

@@ -1,7 +1,7 @@
 /*
  * serve_defer.c - replies that wait for room, in order. A large value continues in a later pass,
- * before anything else of its connection. By then the frames of the requests behind it are freed,
- * so their bytes go into a read buffer (serve_parse.c admits no more than fit).
+ * before anything else of its connection. By then the frames of the requests after it are freed, so
+ * their bytes go into a read buffer (serve_parse.c admits no more than fit one).
  */
 #include "serve_internal.h"
 #include "serve_read_buf.h"
@@ -30,7 +30,7 @@ lent_bytes(const void *owner)
 	return item_value_len(owner);
 }
 
-/* A pin for frames is taken while the queued value has one, so the count never rises from 0. */
+/* The frames' pin is taken while the queued value has one, so the count does not rise from 0. */
 const struct lender value_lender = {lent_hold, extern_unpin, lent_bytes};
 
 static void
@@ -46,8 +46,8 @@ value_end(struct serve *sv, struct session *ss)
 	conn_commit(sv->stack, ss->conn, (uint32_t)(value_tail_put(at, tail) - at));
 }
 
-/* Queues the next piece of the value, which ends at `end` at most. Pieces are acknowledged in
- * order, so the last one unpins the value. */
+/* Queues the next piece of the value, up to `end`. Pieces are acknowledged in order, so the last
+ * one unpins the value. */
 static void
 piece_queue(struct serve *sv, struct session *ss, uint32_t end)
 {
@@ -82,7 +82,8 @@ value_resume(struct serve *sv, struct session *ss)
 	return true;
 }
 
-/* Appends the run to the scratch buffer, which has `bytes` bytes. Returns the new length. */
+/* Appends the run to the scratch buffer, which has `bytes` bytes already. Returns the new
+ * length. */
 static uint32_t
 scratch_put(struct serve *sv, uint32_t bytes, struct view run)
 {
@@ -111,7 +112,7 @@ ops_unread(struct serve *sv, struct session *ss, uint32_t first)
 			bytes = scratch_put(sv, bytes, run);
 			run = (struct view){op->raw.data, 0};
 		}
-		run.len += op->raw.len; /* an end of stream has no bytes */
+		run.len += op->raw.len; /* the operation for an end of stream has no bytes */
 		op->req.verb = OP_SKIP;
 		op->req.flags = 0;
 	}
@@ -150,7 +151,8 @@ session_defer(struct serve *sv, struct session *ss, uint32_t first)
 	ensure(bytes <= CHUNK_BYTES);
 	if (bytes == 0)
 		return;
-	/* The credit of the first deferred reply becomes the chunk of all of them. */
+	/* The chunk reserved for the first deferred reply receives the bytes of all deferred
+	 * requests. */
 	if (ss->read_buf == NULL)
 		read_buf_take_credited(sv, ss);
 	else if (ss->waits == 0)

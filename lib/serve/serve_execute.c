@@ -43,7 +43,8 @@ get_reply(struct serve *sv, struct op *op, const struct item *it, uint64_t cas)
 	}
 	begin = reply_begin(
 		sv, op, MC_VALUE_HEAD_MAX - MC_KEY_MAX + op->req.key.len + len + VALUE_TAIL_MAX);
-	/* The item's key is used: the request's may lie where the reply is written. */
+	/* The item's key is used, since the request's may be in the memory to which the reply is
+	 * written. */
 	at = mc_put_value_head(begin, item_key(it), item_flags(it), len, with_cas ? &cas : NULL);
 	at = value_copy(sv, at, it, len);
 	reply_end(sv, op, begin, value_tail_put(at, op_last(op) ? TAIL_END : TAIL_LINE));
@@ -83,7 +84,7 @@ execute_me(struct serve *sv, struct op *op)
 	return me_execute(sv, op, store_peek_probed(sv->store, &op->probe, op->req.key));
 }
 
-/* Executes the end of a stream as a quit, which counts as no request. */
+/* Executes the end of a stream like a quit, without counting a request. */
 static enum exec_status
 execute_quit(struct serve *sv, struct op *op)
 {
@@ -176,7 +177,7 @@ op_waits(struct serve *sv, struct session *ss)
 						   : WAIT_BACKEND);
 }
 
-/* Closes the connection behind its last request, or defers its operations if a reply must wait. */
+/* Closes the connection after its last request, or defers its operations if a reply must wait. */
 static void
 op_defer_or_close(struct serve *sv, struct op *op, enum exec_status a)
 {
@@ -208,7 +209,7 @@ op_retry(struct serve *sv, struct op *op)
 	const struct executed e = execution_begin(sv, op);
 	struct session *ss = op->session;
 	const bool counted = ss->memory_wait_turns != 0 || ss->pending_counted;
-	/* While kept requests precede op, op does not count as a request if it stays unread. */
+	/* If op stays unread while kept requests precede it, it is not counted as a request. */
 	const bool behind = ss->kept != NULL;
 	enum exec_status a;
 
@@ -226,8 +227,8 @@ op_retry(struct serve *sv, struct op *op)
 		op_defer_or_close(sv, op, a);
 }
 
-/* True if the connection is closed, or if earlier replies have filled its queue so that this
- * operation is deferred. */
+/* True if the operation cannot be executed: the connection is closed, or earlier replies have
+ * filled its queue, so that it is deferred. */
 static __attribute__((noinline)) bool
 op_stops(struct serve *sv, const struct op *op)
 {
@@ -243,8 +244,8 @@ op_stops(struct serve *sv, const struct op *op)
 	return true;
 }
 
-/* Executes an operation that may have arrived before this turn, or may be answered later; or any
- * retrieval. How it counts can only be seen after its execution. */
+/* Executes a retrieval, or an operation that may have arrived before this turn or may be answered
+ * later. Only after its execution is it known how it counts. */
 static __attribute__((noinline)) enum exec_status
 execute_recorded(struct serve *sv, struct op *op)
 {
@@ -301,7 +302,7 @@ op_execute(struct serve *sv, struct op *op, bool slow)
 	}
 }
 
-/* Frees read buffers that were read to their end. So an idle connection has no chunk. */
+/* Frees read buffers that were read to their end, so that an idle connection has no chunk. */
 static void
 read_bufs_release(struct serve *sv)
 {
@@ -323,7 +324,7 @@ read_bufs_release(struct serve *sv)
 	sv->read_bufs_in_use = false;
 }
 
-/* Executes the run of plain gets from operation i on. Returns the number of gets executed. */
+/* Executes the run of plain gets from operation i on. Returns how many. */
 static inline uint32_t
 gets_execute_slow(struct serve *sv, uint32_t i)
 {

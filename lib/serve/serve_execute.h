@@ -29,12 +29,12 @@ enum store_result storage_begin(struct serve *sv, struct op *op, struct fill *fi
 void storage_refused(struct serve *sv, struct op *op, enum store_result r);
 /* Makes a command with a complete body wait for memory, or refuses it if it cannot wait. */
 enum exec_status storage_not_begun(struct serve *sv, struct op *op, enum store_result r);
-/* Publishes the filled value, and replies. whole: the body came with its request. Then an append or
- * prepend that finds no memory for its new version waits, and is begun again. */
+/* Publishes the filled value, and replies. whole: the body came with its request. In that case an
+ * append or prepend without memory for its new version waits, and is begun again. */
 enum exec_status storage_finish(struct serve *sv, struct op *op, struct fill *fill, bool whole);
 /* Abandons a filled value whose body does not end in CR LF, and replies. */
 void storage_bad_end(struct serve *sv, struct op *op, struct fill *fill);
-/* Returns the second of the store's clock in which exptime ends; 0: never, 1: long past. */
+/* Returns the second of the store's clock at which exptime ends; 0: never; 1: in the past. */
 uint32_t serve_expiry_s(const struct serve_clock *clock, int32_t exptime);
 enum store_result touch_and_get(struct serve *sv, struct op *op, const struct item **it);
 static inline bool
@@ -47,7 +47,7 @@ enum exec_status touch_without_memory(struct serve *sv, struct op *op, enum stor
 /* Replies to flush_all in the protocol of the request. */
 void reply_flushed(struct serve *sv, struct op *op);
 
-/* Copies a value of less than ITEM_PIN_MIN_BYTES. */
+/* Copies a value shorter than ITEM_PIN_MIN_BYTES. */
 static inline uint8_t *
 value_copy(struct serve *sv, uint8_t *at, const struct item *it, uint32_t len)
 {
@@ -60,7 +60,7 @@ value_copy(struct serve *sv, uint8_t *at, const struct item *it, uint32_t len)
 	return at;
 }
 
-/* Counts a retrieval for `stats`, of any protocol. */
+/* Counts a retrieval of any protocol for `stats`. */
 static inline void
 count_get(struct serve *sv, bool touch, bool hit)
 {
@@ -88,13 +88,12 @@ count_arith(struct serve *sv, bool decr, bool hit)
 		serve_count(sv, hit ? INCR_HITS : INCR_MISSES);
 }
 
-/* Executes an operation by its verb's own code, on the store. */
+/* Executes an operation on the store, by its verb's own code. */
 enum exec_status verb_execute(struct serve *sv, struct op *op);
 
 /* ---- completion by a backend's answer (serve_backend.h) ---- */
 
-/* Sends the backend's answer to a request to the client. There is one such function for each
- * verb. */
+/* Replies to a request by the backend's answer. Each verb has such a function. */
 typedef enum exec_status completer(struct serve *sv, struct op *op,
 				   const struct backend_answer *answer);
 completer get_completed, store_completed, delete_completed, arith_completed, touch_completed,
@@ -113,7 +112,7 @@ enum exec_status execute_version(struct serve *sv, struct op *op);
 /* ---- meta commands (serve_meta.c) ---- */
 
 enum exec_status execute_mg(struct serve *sv, struct op *op);
-/* Executes an mg of this item; NULL: a miss. cas: the one to be shown; NULL: the item's. */
+/* Executes an mg, given its item; NULL: a miss. cas: the cas to show; NULL: the item's. */
 enum exec_status mg_execute(struct serve *sv, struct op *op, const struct item *it,
 			    const uint64_t *cas);
 enum exec_status me_execute(struct serve *sv, struct op *op, const struct item *it);

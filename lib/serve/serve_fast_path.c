@@ -1,7 +1,7 @@
 /*
- * serve_fast_path.c - the fast path of plain gets, from bytes to replies, in runs; and of plain
- * sets, up to their operations. It takes credits, reserves, commits and counts once a run. The slow
- * path handles all other requests, and would give the same replies one by one.
+ * serve_fast_path.c - the fast path: plain gets from bytes to replies, in runs; plain sets up to
+ * their operations. It takes credits, reserves, commits and counts once for each run. The slow path
+ * handles all other requests, and would give the same replies one by one.
  */
 #include "serve_access.h"
 #include "serve_gets.h"
@@ -28,8 +28,7 @@ op_put(struct serve *sv, struct op *op, struct view key, uint8_t flags, struct v
 	op_probe(sv, op);
 }
 
-/* Returns the number of operations that the run may make with its credits, or with new ones if all
- * are used. */
+/* Returns how many operations the run may make with its credits; takes new ones if all are used. */
 static inline uint32_t
 credits_take(struct serve *sv, struct session *ss, uint32_t credits, uint32_t room)
 {
@@ -38,9 +37,9 @@ credits_take(struct serve *sv, struct session *ss, uint32_t credits, uint32_t ro
 	return credits;
 }
 
-/* Parses a run of gets. It stops where the next key may have to wait for a credit, a turn, a pass
- * or a read buffer, or belongs to another command. Not inlined into a visit, whose variables would
- * take its registers. */
+/* Parses a run of gets. Stops before a key that may have to wait for a credit, a turn, a pass or a
+ * read buffer, and before another command. Not inlined into a visit, whose variables would take its
+ * registers. */
 FLAT NOT_FLAT uint32_t
 gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
 {
@@ -96,7 +95,7 @@ gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
 /* The flags of a get with one key. */
 #define ONE_KEY (MC_FIRST | MC_LAST)
 
-/* Parses a get of one key that takes exactly the bytes at src. */
+/* Parses the bytes at src if they are exactly one get of one key. */
 static inline bool
 get_take(struct serve *sv, struct view src, struct op *op)
 {
@@ -109,7 +108,7 @@ get_take(struct serve *sv, struct view src, struct op *op)
 }
 
 /* Parses the line of a set at src, which begins with MC_SET_PREFIX. Returns the length of the set
- * with its body; 0: this path cannot take it, or the body has not arrived. */
+ * with its body; 0: this path cannot take it, or the body is incomplete. */
 static inline uint32_t
 set_take(struct serve *sv, struct view src, struct op *op)
 {
@@ -126,10 +125,11 @@ set_take(struct serve *sv, struct view src, struct op *op)
 
 /* ---- a visit with one plain request ---- */
 
-/* The longest line of a get with one key. More bytes are a pipeline, for gets_parse_fast(). */
+/* The longest line of a get with one key. If there are more bytes, they are a pipeline, for
+ * gets_parse_fast(). */
 #define PLAIN_GET_MAX (MC_GET_PREFIX_BYTES + MC_KEY_MAX + 2u)
 
-/* True if nothing of the session is in progress: its next bytes begin a line of text. */
+/* True if nothing of the session is in progress, so that its next bytes begin a line of text. */
 static inline bool
 session_is_plain(const struct session *ss)
 {
@@ -141,8 +141,8 @@ session_is_plain(const struct session *ss)
 		(uintptr_t)ss->read_buf) == 0;
 }
 
-/* Parses a get of one key that takes exactly the bytes at src, or a set that begins them. Returns
- * the number of bytes taken. */
+/* Parses the bytes at src if they are exactly one get of one key, or begin with a set. Returns how
+ * many bytes it took. */
 static inline uint32_t
 plain_take(struct serve *sv, struct view src, struct op *op)
 {
@@ -151,15 +151,15 @@ plain_take(struct serve *sv, struct view src, struct op *op)
 	return get_take(sv, src, op) ? src.len : 0;
 }
 
-/* How plain_step() ends. */
+/* Results of plain_step(). */
 enum plain {
-	PLAIN_DONE,    /* the visit has made its operation, and nothing is left to read */
-	PLAIN_MORE,    /* it has made one, and continues */
-	PLAIN_REFUSED, /* the reply has no room; the visit ends */
-	PLAIN_OTHER,   /* nothing was done; the other steps follow */
+	PLAIN_DONE,    /* the operation is made, and nothing is left to read */
+	PLAIN_MORE,    /* the operation is made, and the visit continues */
+	PLAIN_REFUSED, /* there is no room for the reply, so the visit ends */
+	PLAIN_OTHER,   /* nothing was done, so the other steps follow */
 };
 
-/* Makes the first step of the first visit in a turn: op, the next operation. */
+/* Makes the first step of a turn's first visit. op: the next operation. */
 static inline enum plain
 plain_step(struct serve *sv, struct session *ss, struct op *op)
 {
@@ -219,8 +219,8 @@ plain_conns_visit(struct serve *sv)
 
 /* ---- sets of a connection ---- */
 
-/* Refuses a set that may have to wait, or that follows a request that may: the slow path counts its
- * bytes against the read buffer (op_admit). */
+/* Refuses a set that may have to wait, or that follows a request that may: the slow path must check
+ * that all these bytes fit the read buffer (op_admit). */
 bool
 set_parse_fast(struct serve *sv, struct session *ss, struct view src)
 {
@@ -305,8 +305,8 @@ reply_put(struct serve *sv, uint8_t *at, uint8_t flags, const struct item *it,
 	return flags & MC_LAST ? end_put(at) : at;
 }
 
-/* Commits the replies to the connection's operations before op, and returns credits that were not
- * used. Each operation has one. */
+/* Commits the replies to the connection's operations before op, of which each has a credit, and
+ * returns unused credits. */
 static inline void
 reply_writer_finish(struct serve *sv, const struct reply_writer *w, const struct op *op)
 {
@@ -337,7 +337,7 @@ reply_writer_record(struct serve *sv, const struct reply_writer *w, const struct
 		lines_record(sv, true, n, misses);
 }
 
-/* Changes to the next connection. False: it is closed, or cannot use the fast path. */
+/* Changes to the next connection. False: it is closed, or must not use the fast path. */
 static inline bool
 reply_writer_switch(struct serve *sv, struct reply_writer *w, const struct op *op,
 		    const struct tally *tally, bool late)
@@ -355,7 +355,8 @@ reply_writer_switch(struct serve *sv, struct reply_writer *w, const struct op *o
 	return true;
 }
 
-/* Reserves room for the next reply. False: the send queue is full, and further replies wait. */
+/* Reserves room for the next reply. False: the send queue is full, so the remaining replies
+ * wait. */
 static inline bool
 reply_writer_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 {
@@ -369,13 +370,13 @@ reply_writer_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 			return false;
 	}
 	w->begin = w->at = conn_reserve_room(sv->stack, c, bytes, &room);
-	ensure(w->begin != NULL); /* promised by conn_writable or conn_credit_take */
+	ensure(w->begin != NULL); /* ensured by conn_writable or conn_credit_take */
 	w->end = w->begin + room;
 	w->reserved++;
 	return true;
 }
 
-/* True if op is a get of one key, and its connection has no operation behind it in the pass. */
+/* True if op is a get of one key, and the pass has no later operation of its connection. */
 static inline bool
 op_is_alone(const struct op *op, const struct op *end)
 {
@@ -385,8 +386,8 @@ op_is_alone(const struct op *op, const struct op *end)
 	       ss->conn != NULL && ss->waits == 0 && (op + 1 == end || op[1].session != ss);
 }
 
-/* Executes the gets that begin a run as long as each is alone. Returns the first that is not, or
- * needs another path. */
+/* Executes the first gets of a run, as long as each is the only one of its connection. Returns the
+ * first get that is not, or that needs another path. */
 static inline const struct op *
 alone_gets_execute(struct serve *sv, const struct store_get_batch *batch, const struct op *op,
 		   struct tally *tally)
@@ -404,7 +405,7 @@ alone_gets_execute(struct serve *sv, const struct store_get_batch *batch, const 
 		if (unlikely(bytes == 0))
 			break;
 		at = conn_reserve_room(sv->stack, c, bytes, &room);
-		ensure(at != NULL); /* promised by conn_writable or conn_credit_take */
+		ensure(at != NULL); /* ensured by conn_writable or conn_credit_take */
 		conn_commit_room(sv->stack, c,
 				 (uint32_t)(reply_put(sv, at, ONE_KEY, it, bare, tally) - at),
 				 room);
@@ -412,7 +413,7 @@ alone_gets_execute(struct serve *sv, const struct store_get_batch *batch, const 
 	return op;
 }
 
-/* Executes a run of gets of any connections. late: the pass may have requests that arrived
+/* Executes a run of gets of any connections. late: some requests of the pass may have arrived
  * before this turn. */
 static inline uint32_t
 conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes, bool late)
@@ -426,7 +427,7 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes,
 
 	if (!late && miss_bytes != 0)
 		op = alone_gets_execute(sv, &batch, op, &tally);
-	/* A datagram has no session, as a writer that has not begun. */
+	/* A datagram has no session; neither has a writer that has not begun. */
 	if (op < end && op->session == NULL)
 		end = op;
 	w = (struct reply_writer){.first = op};
@@ -469,8 +470,8 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes,
 	return keys;
 }
 
-/* Executes a get of a datagram. limited: a reply that the rate limit of its source forbids is not
- * sent. */
+/* Executes a get of a datagram. limited: the reply is not sent if the rate limit of its source
+ * forbids it. */
 static inline bool
 datagram_get_execute(struct serve *sv, const struct store_get_batch *batch, const struct op *op,
 		     struct tally *tally, uint32_t miss_bytes, bool limited)

@@ -1,22 +1,22 @@
 /*
- * serve_fills.c - what happens to begun values while others find no memory: a stalled one is reset,
- * and one whose peer is slow leaves the quota (serve_begun.h).
+ * serve_fills.c - begun values while others find no memory: resets those that stall, and moves
+ * those of slow peers out of the quota (serve_begun.h).
  */
 #include "serve_begun.h"
 
 #define FILL_STALE_S            3u
 #define FILL_PROGRESS_MIN_BYTES 1460u
-/* parts of a value, one of which is due in each FILL_STALE_S: all of it in 24 seconds */
+/* In each FILL_STALE_S, 1/FILL_PART of a value is due: all of it in 24 seconds. */
 #define FILL_PART 8u
 
-#define LOOK_NS      1000000u    /* interval of checks of a value's clock */
-#define IDLE_MOST_US 3600000000u /* the clock stops at this value, so that it does not overflow */
-/* The most that one check adds to a clock. A longer time is a pause of the core itself. */
+#define LOOK_NS      1000000u    /* interval between checks of a value's clock */
+#define IDLE_MOST_US 3600000000u /* the clock stops here, so that it does not overflow */
+/* Most time that one check adds to a value's clock. A longer interval is a pause of the core
+ * itself. */
 #define LOOK_MOST_NS 10000000u
 
-/* A peer may be idle for IDLE_FREE_US and two round trips, and for a time for each byte that was
- * received. So it can send in slow start over any path, and must then send at the rate of its
- * pace. */
+/* A peer may be idle for IDLE_FREE_US and two round trips, and in addition for a time for each byte
+ * received. So it can send in slow start over any path, and must then keep its pace. */
 #define IDLE_FREE_US     10000u
 #define RTT_MOST_US      150000u
 #define RTT_UNKNOWN_US   50000u
@@ -60,8 +60,8 @@ give_up(struct serve *sv, struct session *ss)
 
 /* ---- stalled values ---- */
 
-/* Returns the bytes that a value must receive in FILL_STALE_S. If that were less, a client could
- * hold the memory for hours. */
+/* Returns how many bytes a value must receive in each FILL_STALE_S. With fewer a client could hold
+ * the memory for hours. */
 static uint32_t
 fill_least(const struct fill *f)
 {
@@ -70,8 +70,8 @@ fill_least(const struct fill *f)
 	return part > FILL_PROGRESS_MIN_BYTES ? part : FILL_PROGRESS_MIN_BYTES;
 }
 
-/* True if fewer than fill_least() bytes arrived in an interval of FILL_STALE_S seconds or more.
- * Begins a new interval if enough arrived, or if this is the first under the present pressure. */
+/* True if fewer than fill_least() bytes arrived in an interval of at least FILL_STALE_S seconds.
+ * Begins a new interval if enough arrived, and when pressure begins. */
 static bool
 fill_is_stalled(const struct serve *sv, struct session *ss)
 {
@@ -91,8 +91,8 @@ fill_is_stalled(const struct serve *sv, struct session *ss)
 /* ---- slow values ---- */
 
 /* Adds the time since the last check to the value's clock, if its peer could have sent more: the
- * value is incomplete, the window is open, and none of its data was dropped since the last bytes
- * arrived. The peer does not have to wait for a delayed acknowledgment. */
+ * value is incomplete, the window is open, and no data of it was dropped after the last bytes
+ * arrived. Delayed acknowledgments never make the peer wait here.. */
 static bool
 peer_is_idle(struct serve *sv, struct session *ss)
 {
@@ -111,14 +111,14 @@ peer_is_idle(struct serve *sv, struct session *ss)
 	return idle;
 }
 
-/* Returns the bytes received since the value was begun. */
+/* Returns the bytes received after the value was begun. */
 static uint64_t
 gained(const struct session *ss)
 {
 	return ss->fill.filled > ss->quota.present ? ss->fill.filled - ss->quota.present : 0;
 }
 
-/* Returns by how long the peer was idle beyond what its pace allows; 0: it keeps its pace. */
+/* Returns how much longer the peer was idle than its pace allows; 0: it keeps its pace. */
 static uint32_t
 lag_us(const struct session *ss, uint32_t byte_ns)
 {
@@ -130,17 +130,18 @@ lag_us(const struct session *ss, uint32_t byte_ns)
 	return ss->quota.idle_us > may_us ? (uint32_t)(ss->quota.idle_us - may_us) : 0;
 }
 
-/* The state of one turn's search. */
+/* The state of a search, which is made once a turn. */
 struct look {
 	struct serve *sv;
 	bool wanted;  /* a proven value waits */
-	bool no_room; /* the last search found no room beside the quota for a slow value */
-	bool stalls;  /* the value that ranks first stalls */
+	bool no_room; /* the last search found a slow value, but no room for it beside the quota */
+	bool stalls;  /* the value with the best rank stalls */
 };
 
-/* Demotes a value whose peer lags, if there is room beside the quota. An idle value is ranked, by
- * its lag, only if the last search found no such room. Any other value keeps its memory and goes to
- * the end of the line: idle values at its beginning would hide all later ones from the search. */
+/* Ranks a value whose peer lags. If there is room beside the quota, demotes the value instead. An
+ * idle value is ranked by its lag, but only if the last search found no such room. Any other value
+ * keeps its memory and goes to the end of the list; at its beginning idle values would hide all
+ * later ones from the search. */
 static uint32_t
 slow_rank(struct look *look, struct session *ss)
 {
@@ -159,7 +160,7 @@ slow_rank(struct look *look, struct session *ss)
 	return BUDGET_KEEPS - lag_us(ss, GIVEN_UP_BYTE_NS);
 }
 
-/* Ranks a begun value, which holds memory for all of its bytes. One that stalls goes first. */
+/* Ranks a begun value, which holds memory for all of its bytes. One that stalls comes first. */
 static uint32_t
 fill_rank(void *arg, struct list *link)
 {

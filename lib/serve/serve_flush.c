@@ -12,7 +12,7 @@ flush_try(struct serve *sv, const struct op *op)
 	const int32_t exptime = op->req.exptime;
 	const struct session *ss = op->session;
 
-	/* If another client has flushed during the wait, there is nothing left to flush. */
+	/* If another client has flushed meanwhile, nothing is left to flush. */
 	if (exptime <= 0 && ss != NULL && ss->memory_wait_turns != 0 &&
 	    ss->flushes != store_flushes(sv->store))
 		return STORE_OK;
@@ -30,7 +30,7 @@ flush_wait(struct serve *sv, struct session *ss)
 	return session_wait(sv, ss);
 }
 
-/* Refuses flush_all. With noreply the connection is closed instead, as its client would believe
+/* Refuses flush_all. With noreply it closes the connection instead, since the client would believe
  * that its items are flushed. */
 static void
 flush_refuse(struct serve *sv, struct op *op)

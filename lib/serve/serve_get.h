@@ -1,5 +1,5 @@
 /*
- * serve_get.h - the lookup of a get that may touch, for text and binary.
+ * serve_get.h - finds the item of a get, and touches it if the command does; for text and binary.
  *
  * Thread: core-local.
  */
@@ -8,8 +8,8 @@
 
 #include "serve_execute.h"
 
-/* Finds the item of a get, and touches it if `touch`. *it is NULL for a miss. False: a touch found
- * no memory, and *status is the outcome of the request. */
+/* Finds the item of a get, and touches it if `touch` is set. *it is NULL for a miss. False: a touch
+ * found no memory, and *status is the outcome of the request. */
 static inline bool
 get_find(struct serve *sv, struct op *op, bool touch, const struct item **it,
 	 enum exec_status *status)

@@ -28,7 +28,7 @@ gets_fast_allowed(const struct serve *sv, const struct session *ss)
 	return likely(!sv->auth) || ss->role != MC_ROLE_NONE;
 }
 
-/* Moves the parser into a retrieval line, or out of it. Returns true if it is inside then. */
+/* Notes whether the parser is within a retrieval line after this get. Returns true if it is. */
 static inline bool
 parser_move(struct mc_parser *ps, bool out)
 {
@@ -36,8 +36,8 @@ parser_move(struct mc_parser *ps, bool out)
 	return !out;
 }
 
-/* The bytes around a value are written as words of eight bytes, not all of which are valid. The
- * surplus bytes of the last word lie in reserved room. */
+/* The bytes around a value are written in words of eight bytes, of which not all are valid. The
+ * surplus bytes of the last word are within reserved room. */
 #define WORD_BYTES    8u
 #define MISS_BYTES    WORD_BYTES
 #define FRAMING_BYTES (6u + 2 * WORD_BYTES) /* "VALUE ", flags and length, the end */
@@ -70,7 +70,7 @@ value_put(const struct serve *sv, uint8_t *at, const struct item *it, struct ite
 /* Counts of a run of gets, except for the number of its keys. */
 struct tally {
 	uint32_t lines, misses;
-	uint32_t single_misses; /* misses of lines with one key */
+	uint32_t single_misses; /* misses of lines that have one key */
 };
 
 static inline void
@@ -101,9 +101,10 @@ reply_bytes(const struct item *it, struct item_lengths *bare, uint32_t miss_byte
 struct reply_writer {
 	struct session *session;
 	uint8_t *begin, *at, *end;
-	const struct op *first; /* the first operation of the present connection */
-	struct tally before;    /* the counts before `first`; set only in a pass that may be late */
-	uint32_t reserved;      /* number of reservations */
+	const struct op *first; /* first operation of the present connection */
+	/* The counts before that operation; set only in a pass that may be late. */
+	struct tally before;
+	uint32_t reserved; /* number of reservations */
 };
 
 #endif

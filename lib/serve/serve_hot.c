@@ -1,9 +1,10 @@
 /*
- * serve_hot.c - which operations of a pass are samples for hot keys and large values (hot_keys.h).
+ * serve_hot.c - chooses the operations of a pass that are samples for hot keys and large values
+ * (hot_keys.h).
  */
 #include "serve_hot.h"
 
-/* True if op may be a sample. A request that has waited could be one when it arrived. */
+/* True if op may be a sample. A request that has waited had its chance when it arrived. */
 static bool
 is_sampled(const struct op *op)
 {

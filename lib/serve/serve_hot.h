@@ -1,5 +1,5 @@
 /*
- * serve_hot.h - samples for hot keys, and large values that were seen (hot_keys.h).
+ * serve_hot.h - takes samples for the list of hot keys, and reports large values (hot_keys.h).
  *
  * Private to lib/serve.
  *
@@ -10,11 +10,11 @@
 
 #include "serve_internal.h"
 
-/* Takes samples in a pass that has more operations than remain until the next sample. Afterwards
- * hot.left counts from the pass's first operation. All keys were probed. */
+/* Takes samples in a pass with more operations than are left until the next sample. After it,
+ * hot.left counts from the pass's first operation. All keys must have been probed. */
 void ops_sample(struct serve *sv);
 
-/* Records a sample: a hit that is no operation of a pass. */
+/* Records a sample: a hit that did not become an operation. */
 void hit_sampled(struct serve *sv, struct view key, uint64_t hash, uint32_t size);
 
 static inline void
@@ -26,7 +26,7 @@ hit_sample(struct serve *sv, struct view key, uint64_t hash, uint32_t size)
 		sv->hot.left--;
 }
 
-/* Records that a complete value of ITEM_PIN_MIN_BYTES or more was requested, or was stored in
+/* Records that a complete value of at least ITEM_PIN_MIN_BYTES was requested, or was stored in
  * pieces. */
 void value_seen(struct serve *sv, struct view key, uint64_t hash, uint32_t size);
 

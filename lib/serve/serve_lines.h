@@ -1,6 +1,6 @@
 /*
- * serve_lines.h - counts, for residence.h, the lines of one key and of several keys in a run of
- * plain gets.
+ * serve_lines.h - counts the lines of one key, and of several keys, in a run of plain gets, for
+ * residence.h.
  *
  * Private to serve_gets.h.
  *
@@ -29,8 +29,8 @@ lines_count(const struct op *op, const struct op *end)
 	return n;
 }
 
-/* Returns lines_count() of one connection's operations, of which `begun` begin a line. In most
- * cases the first and the last operation suffice. */
+/* Counts the lines in one connection's operations as lines_count() does; `begun` of the operations
+ * begin a line. Mostly the first and the last operation are enough to know. */
 static inline struct lines
 conn_lines_count(const struct op *first, const struct op *end, uint32_t begun)
 {

@@ -1,34 +1,35 @@
 /*
  * serve_message.c - UDP replies that need more than the frame of their request. A message is a list
- * of parts in chunks; a part is bytes, or a pinned value. Each datagram states the number of
- * datagrams, so none is sent before the message is complete. Messages are sent when the transmit
- * queue has room: those of different sources in turns, those of one source in order.
+ * of parts in chunks; a part is bytes, or a pinned value. Each datagram states how many datagrams
+ * there are, so none is sent before the message is complete. Messages are sent when the transmit
+ * queue has room: different sources take turns, and messages to one source are sent in order.
  */
 #include "serve_access.h"
 #include "serve_message.h"
 
 #include "store/introspect.h"
 
-#define VISIT_DATAGRAMS 16u /* datagrams of one message before the next source has its turn */
-/* Bytes of messages that one turn sends. Other replies wait behind no more than these and one
+/* Datagrams of one source's messages that are sent before it is another source's turn. */
+#define VISIT_DATAGRAMS 16u
+/* Bytes of messages that one turn sends. Other replies wait for no more than these and one
  * datagram. */
 #define TURN_BYTES (64u * MC_UDP_PAYLOAD_MAX)
-/* Chunks that a turn's messages may take beyond the first one of each. After that the turn reads no
- * more datagrams. A pass of values that are just too small to be pinned needs 32. */
+/* Chunks that the messages of a turn may take, without the first one of each. After that the turn
+ * reads no more datagrams. A pass of values just too small to be pinned needs 32. */
 #define TURN_CHUNKS 24u
 
-/* In a pass one source may take one in PLACES_PART of the free places. A message may take as many
- * chunks as it leaves to others (dynamic thresholds). */
+/* In a pass one source may take 1/PLACES_PART of the free places. A message may take as many chunks
+ * as it leaves free (dynamic thresholds). */
 #define PLACES_PART 8u
 #define SHARE_MIN   4u
 
-/* While pins of retired values hold much of the memory, the messages of all cores may pin an eighth
- * of the fill quota, which is a 32nd of the memory. */
+/* While pins of retired values hold much of the memory, the messages of all cores may pin
+ * 1/PINS_PART of the fill quota, which is a 32nd of the memory. */
 #define PINS_PART 8u
 #define PINS_LOOK 16u /* messages checked in a turn */
 
 struct part {
-	const struct item *item; /* NULL: len bytes follow, and padding to a multiple of 8 */
+	const struct item *item; /* NULL: len bytes follow, padded to a multiple of 8 */
 	uint32_t len;
 	uint32_t next; /* offset of the next part */
 };
@@ -44,9 +45,9 @@ static_assert(sizeof(((struct message_chunk *)0)->parts) >= sizeof(struct part) 
 	      "any reservation fits a chunk");
 
 struct message {
-	/* In messages.turns, if it is the oldest message to its source; or in messages.unused. */
+	/* In messages.turns if this is the oldest message to its source, or in messages.unused. */
 	struct list link;
-	struct message *next; /* the next message to the same source; NULL: there is none */
+	struct message *next; /* the next message to the same source */
 	uint32_t source;
 	struct udp_peer to;
 	uint16_t id;
@@ -55,23 +56,24 @@ struct message {
 	bool pins;
 	struct message_chunk *head, *tail;
 
-	uint32_t datagram_bytes; /* payload of each datagram; 0 before the first one */
+	uint32_t datagram_bytes; /* payload bytes of each datagram; 0 before the first */
 	uint32_t total, sequence;
-	struct message_chunk *at; /* where the next datagram's bytes begin */
+	struct message_chunk *at; /* where the bytes of the next datagram begin */
 	uint32_t at_part, at_used;
 };
 
 struct messages {
 	struct message *open; /* valid while serve.message_open */
-	struct list turns;    /* the oldest complete message of each source */
+	struct list turns;    /* for each source with complete messages, the oldest one */
 	struct list unused;
-	/* Datagrams of the first message of turns that were sent in the present visit. */
+	/* Datagrams sent, since this source's turn began, of the first message of `turns`. */
 	uint32_t visit;
 	uint64_t pinned; /* bytes of the values pinned by all messages */
-	/* Bytes that were sent, and chunks that were taken, in turn `turn` of the core. */
+	/* Turn of the core; bytes sent and chunks taken in that turn. */
 	uint32_t turn, sent, chunks;
-	uint64_t waiting[UDP_SOURCES / 64]; /* bit n: there are complete messages to source n */
-	struct message *last[UDP_SOURCES];  /* by source: the newest message to it */
+	/* Bit n: there are complete messages to sources that map to n. */
+	uint64_t waiting[UDP_SOURCES / 64];
+	struct message *last[UDP_SOURCES]; /* for each such number, the newest message */
 	struct message all[UDP_MESSAGES_MAX];
 };
 
@@ -161,7 +163,7 @@ message_discard(struct serve *sv)
 	sv->message_dropped = false;
 }
 
-/* Drops the open message. The rest of the reply is composed and discarded. */
+/* Drops the open message. The rest of its reply is composed and discarded. */
 static void
 message_drop(struct serve *sv)
 {
@@ -187,13 +189,12 @@ messages_turn_is_full(const struct serve *sv)
 	return ms->turn == sv->turn && ms->chunks >= TURN_CHUNKS;
 }
 
-/* Takes a chunk for m. NULL: none is free, or messages have their share of all chunks, or m
- * would have more than it leaves to others. UDP sources can be forged, and connections need
- * chunks, too. */
+/* Takes a chunk for m. NULL: none is free, messages have their share of all chunks, or m would have
+ * more than it leaves free. UDP sources can be forged, and connections need chunks, too. */
 static struct message_chunk *
 chunk_alloc(struct serve *sv, struct message *m)
 {
-	/* The chunks of m count twice, unless only m has chunks. */
+	/* The chunks of m count twice, unless no other message has chunks. */
 	const uint32_t used = sv->message_chunks, own = used != m->chunks ? m->chunks : 0;
 	struct message_chunk *chunk;
 
@@ -274,7 +275,7 @@ part_end(struct message *m, const struct item *it, uint32_t len, uint32_t inside
 	part->len = len;
 	part->next = chunk->used + (uint32_t)align_up(sizeof *part + inside, 8);
 	chunk->used = part->next;
-	/* The sum of several large values may exceed 32 bits. Such a message is too long in any
+	/* The length of several large values may exceed 32 bits. Such a message is too long in any
 	 * case. */
 	m->len = len <= UINT32_MAX - m->len ? m->len + len : UINT32_MAX;
 }
@@ -311,7 +312,7 @@ message_value(struct serve *sv, const struct op *op, const struct item *it)
 	part_end(ms->open, it, len, 0);
 }
 
-/* Queues a complete message behind the others to its source. */
+/* Queues a complete message after the others to its source. */
 static void
 message_enqueue(struct messages *ms, struct message *m)
 {
@@ -350,7 +351,7 @@ message_end(struct serve *sv)
 	message_enqueue(sv->messages, m);
 }
 
-/* Returns the contiguous bytes of the part from offset `used` on. */
+/* Returns contiguous bytes of the part, from offset `used` on. */
 static struct view
 part_bytes(struct serve *sv, const struct part *part, uint32_t used)
 {
@@ -414,8 +415,7 @@ message_send_datagram(struct serve *sv, struct message *m)
 	return true;
 }
 
-/* Frees a message that is sent. The next one to its source is queued behind those to other
- * sources. */
+/* Frees a message that is sent. The next one to its source goes to the end of `turns`. */
 static void
 message_sent(struct serve *sv, struct message *m)
 {
@@ -470,7 +470,8 @@ messages_drop(struct serve *sv)
 	ms->visit = 0;
 }
 
-/* Sends messages until none is left, the queue has no room, or the turn has sent its share. */
+/* Sends messages until none is left, the transmit queue has no room, or the turn has sent its
+ * share. */
 void
 messages_send(struct serve *sv)
 {

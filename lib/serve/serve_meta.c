@@ -1,19 +1,19 @@
 /*
- * serve_meta.c - meta commands: their flags as operations of the store, and their replies. If an
- * item is stale, about to expire (R) or just created by a get (N), one client should fetch it anew.
- * The store chooses the client that gets W; all others get Z.
+ * serve_meta.c - meta commands: executes their flags on the store, and composes their replies. If
+ * an item is stale, about to expire (R) or just created by a get (N), one client should fetch it
+ * anew. The store chooses that client, which gets W; all others get Z.
  */
 #include "serve_record.h"
 
 #include "store/introspect.h"
 
-/* Tries of a get to create its item while other clients delete it. */
+/* Most tries of a get to create its item while other clients delete it. */
 #define VIVIFY_TRIES_MAX 8u
 
 /* ---- replies ---- */
 
-/* True if the key is shown in base64. Any other key is shown as it came; a key that only the binary
- * protocol can store may break the line. */
+/* True if the key must be shown in base64. Any other key is shown as it is; a key that only the
+ * binary protocol can store may break the line. */
 static bool
 shown_as_base64(const struct item *it)
 {
@@ -31,7 +31,7 @@ ttl_s(const struct serve *sv, uint32_t expiry_s)
 	return expiry_s > sv->clock.now_s ? (int32_t)(expiry_s - sv->clock.now_s) : 0;
 }
 
-/* Replies with a line that has no item: the request's key and opaque, and the fields in *shown. */
+/* Replies with a line without an item: the request's key and opaque, and the fields in *shown. */
 static void
 reply_code(struct serve *sv, struct op *op, enum mc_meta_code code, struct mc_meta_item *shown)
 {
@@ -41,14 +41,14 @@ reply_code(struct serve *sv, struct op *op, enum mc_meta_code code, struct mc_me
 	shown->shown |= MC_META_ECHOED;
 	shown->base64 = (op->req.flags & MC_KEY_BASE64) != 0;
 	shown->key = op->req.key;
-	/* The request's key may lie where the reply is written. */
+	/* The request's key may be in the memory to which the reply is written. */
 	if (op->session == NULL && (meta->flags & MC_FLAG_KEY)) {
 		memcpy(key, shown->key.data, shown->key.len);
 		shown->key.data = key;
 	}
 	at = reply_begin(sv, op, MC_META_LINE_MAX);
 	reply_end(sv, op, at, mc_put_meta(at, code, meta, shown));
-	shown->key = op->req.key; /* `key` is valid in this block only */
+	shown->key = op->req.key; /* `key` is valid only in this block */
 }
 
 static void
@@ -69,14 +69,15 @@ has_flag(const struct op *op, uint32_t flags)
 struct found {
 	const struct item *item;
 	bool created, fetched, recache, won;
-	/* The outcome of T. With STORE_NO_MEMORY and STORE_NOT_YET the expiry is unchanged. */
+	/* The outcome of flag T. STORE_NO_MEMORY and STORE_NOT_YET: the expiry is unchanged. */
 	enum store_result touched;
 	uint32_t idle_s;
-	uint32_t ttl_expiry_s; /* the expiry that t shows */
+	uint32_t ttl_expiry_s; /* the expiry that flag t shows */
 	uint64_t cas;
 };
 
-/* Returns the expiry of a created item, which the later one of the flags N and T gives. */
+/* Returns the expiry of a created item: of the flags N and T the later one in the request
+ * decides. */
 static uint32_t
 made_expiry_s(const struct serve *sv, const struct op *op)
 {
@@ -86,8 +87,8 @@ made_expiry_s(const struct serve *sv, const struct op *op)
 	return serve_expiry_s(&sv->clock, touch ? op->req.exptime : op->req.meta.vivify_exptime);
 }
 
-/* Creates an empty item, which the client is expected to fill, or finds the one that another core
- * has created. */
+/* Creates an empty item, which the client is expected to fill, or finds one that another core has
+ * created meanwhile. */
 static void
 vivify(struct serve *sv, struct op *op, struct found *f)
 {
@@ -119,7 +120,7 @@ vivify(struct serve *sv, struct op *op, struct found *f)
 	}
 }
 
-/* Sets the expiry. Another core may have removed the item meanwhile. Without memory the old expiry
+/* Sets the expiry. Another core may remove the item at the same time. Without memory the old expiry
  * stays. */
 static void
 set_expiry(struct serve *sv, struct op *op, struct found *f)
@@ -134,8 +135,8 @@ set_expiry(struct serve *sv, struct op *op, struct found *f)
 		f->item = it;
 }
 
-/* Returns the expiry that t shows of a created item. Flags act in the order of the request, so t
- * shows the effect of T and N only if these precede it. */
+/* Returns the expiry that flag t shows for a created item. Flags act in the order of the request,
+ * so t shows T and N only if they precede it. */
 static uint32_t
 made_expiry_shown(const struct serve *sv, const struct op *op)
 {
@@ -158,7 +159,7 @@ must_recache(const struct serve *sv, const struct op *op, uint32_t before_s, uin
 	       expiry_s < serve_expiry_s(&sv->clock, op->req.meta.recache_s);
 }
 
-/* Flags that most gets lack. */
+/* The flags that most gets do not have. */
 #define RARE_FLAGS                                                                                 \
 	(MC_FLAG_HIT | MC_FLAG_IDLE | MC_FLAG_TTL | MC_FLAG_SET_EXPTIME | MC_FLAG_RECACHE |        \
 	 MC_FLAG_VIVIFY)
@@ -229,7 +230,7 @@ reply_found(struct serve *sv, struct op *op, const struct item *it, struct mc_me
 	const uint32_t len = shown.size;
 	uint8_t *begin, *at;
 
-	/* A client that names the present cas has the value already. */
+	/* A client that names the present cas already has the value. */
 	if (!has_flag(op, MC_FLAG_VALUE) ||
 	    (has_flag(op, MC_FLAG_COMPARE) && shown.cas == op->req.cas)) {
 		begin = reply_begin(sv, op, MC_META_LINE_MAX);
@@ -358,8 +359,8 @@ meta_store_completed(struct serve *sv, struct op *op, const struct backend_answe
 
 /* ---- md ---- */
 
-/* True if the item may be marked as stale, for which it is copied. For a datagram without work
- * budget the item is deleted instead: a cache may forget. */
+/* True if the item may be marked as stale; large ones are copied for that. For a datagram without
+ * work budget the item is deleted instead: a cache may forget. */
 static bool
 may_mark(struct serve *sv, const struct op *op)
 {
@@ -488,7 +489,7 @@ ma_completed(struct serve *sv, struct op *op, const struct backend_answer *answe
 	return EXEC_DONE;
 }
 
-/* Returns the expiry before a touch, which t shows if it precedes T. */
+/* Returns the expiry before the touch, which flag t shows if it precedes T. */
 static uint32_t
 expiry_before(struct serve *sv, const struct op *op)
 {

@@ -1,8 +1,8 @@
 /*
  * serve_parse.c - makes operations of the bytes of ready connections.
  *
- * A connection is visited once a pass. Before each operation three limits are checked: the
- * operations of a pass, the requests of a connection in a turn, and the credit for the reply.
+ * A connection is visited once a pass. Before each operation three limits are checked: operations
+ * in the pass, requests of the connection in the turn, and credit for the reply.
  */
 #include "serve_access.h"
 #include "serve_admin.h"
@@ -15,7 +15,7 @@
 #include "proto/mc_fast_path.h"
 
 #define KEPT_STALE_S  3u
-#define KEPT_SCAN_MAX 256u /* sessions checked when no more requests may be kept */
+#define KEPT_SCAN_MAX 256u /* sessions checked in one search */
 
 /* Closes the connection after all earlier replies. */
 static enum parse_step
@@ -34,7 +34,7 @@ close_on_error(struct serve *sv, struct session *ss)
 	return close_push(sv, ss);
 }
 
-/* True if the session keeps requests behind a value of which its client has read nothing for
+/* True if the session keeps requests that wait for a value of which its client has read nothing for
  * KEPT_STALE_S. */
 static bool
 kept_are_stale(const struct serve *sv, const struct session *ss)
@@ -43,9 +43,9 @@ kept_are_stale(const struct serve *sv, const struct session *ss)
 	       sv->clock.now_s - ss->active_s >= KEPT_STALE_S;
 }
 
-/* Resets the first stale connection that it finds. There is one search a turn, of at most
- * KEPT_SCAN_MAX sessions, which begins where the last one ended. budget_loser() is not used: it
- * needs a list, whose links each kept request would pay for, and any stale connection will do. */
+/* Resets the first stale connection that it finds. A turn makes one search of at most KEPT_SCAN_MAX
+ * sessions, which begins where the last one ended. budget_loser() is not used: it needs a list,
+ * whose links would cost every kept request, and any stale connection will do. */
 void
 kept_make_room(struct serve *sv)
 {
@@ -56,7 +56,8 @@ kept_make_room(struct serve *sv)
 		struct session *other = &sv->sessions[sv->kept_scan_slot];
 
 		sv->kept_scan_slot = (sv->kept_scan_slot + 1) % sv->cfg.conns_max;
-		/* A session visited this turn may be in a list of the turn, or have operations. */
+		/* A session visited in this turn may have operations, or be in a list of the
+		 * turn. */
 		if (other->turn == sv->turn || !kept_are_stale(sv, other))
 			continue;
 		serve_count(sv, CONN_SLOW_REQUEST);
@@ -66,8 +67,8 @@ kept_make_room(struct serve *sv)
 	}
 }
 
-/* Waits for chunks, which queued replies hold. By conn_writable(2) the stack makes this connection
- * ready once two are free. */
+/* Waits for chunks, which queued replies hold. After conn_writable(2) the stack makes this
+ * connection ready once two are free. */
 static enum parse_step
 chunk_wait(struct serve *sv, struct session *ss)
 {
@@ -75,8 +76,7 @@ chunk_wait(struct serve *sv, struct session *ss)
 	return conn_writable(sv->stack, ss->conn, 2) ? PARSE_NEXT_TURN : PARSE_WAIT;
 }
 
-/* Returns how many of the next bytes belong to the request that is gathered. *whole: with them it
- * is complete. */
+/* Returns how many of the next bytes belong to the gathered request. *whole: they complete it. */
 static uint32_t
 gather_len(const struct session *ss, struct view next, uint32_t need, bool *whole)
 {
@@ -98,8 +98,8 @@ gather_len(const struct session *ss, struct view next, uint32_t need, bool *whol
 	return lf != NULL ? (uint32_t)(lf - next.data) + 1 : len;
 }
 
-/* The read buffer is not changed while the pass has operations of the connection: their keys may
- * lie in it, and if they are deferred all of them must fit it. */
+/* The read buffer must not change while the pass has operations of the connection: their keys may
+ * be in it, and if they are deferred all of them must fit it. */
 enum parse_step
 request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need)
 {
@@ -133,27 +133,27 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 	}
 	if (ss->read_buf_len > had)
 		return PARSE_CONTINUE;
-	/* The stream ends within a line. No client waits for a reply to that line, but one may wait
-	 * for the replies to kept requests before it. */
+	/* The stream has ended within a line. No client waits for a reply to that line, but one may
+	 * wait for the replies to earlier, kept requests. */
 	return conn_eof(ss->conn) && ss->kept == NULL ? close_push(sv, ss) : PARSE_WAIT;
 }
 
-/* True if the operation may be parsed. If a value has to wait, all later requests go back into the
- * read buffer, so they must fit it together. */
+/* True if the operation may be parsed. If a value must wait, all later requests go back into the
+ * read buffer, so together they must fit it. */
 static bool
 fits_read_buf(struct session *ss, const struct op *op, uint32_t bytes)
 {
 	if (ss->deferrable_bytes == 0 && !op_is(op, VERB_RETURNS_VALUE))
 		return true;
 	if (ss->deferrable_bytes + bytes > MC_LINE_MAX)
-		return false; /* never the first: its line alone fits */
+		return false; /* never for the first, whose line alone fits */
 	ss->deferrable_bytes += bytes;
 	return true;
 }
 
-/* True if the request has work budget, in case it copies a large value or moves a page. Otherwise
- * it stays unread. If its body is incomplete, that is checked at the end of the body
- * (serve_body.c). */
+/* True if the request has work budget, which it needs only if it copies a large value or moves a
+ * page. Otherwise it stays unread. If its body is incomplete, budget is taken at the body's end
+ * instead (serve_body.c). */
 static __attribute__((noinline)) bool
 work_admitted(struct serve *sv, struct session *ss, const struct op *op)
 {
@@ -172,7 +172,7 @@ work_admitted(struct serve *sv, struct session *ss, const struct op *op)
 	return copy_admit(sv, ss, req, key, store_hash(sv->store, key));
 }
 
-/* Returns PARSE_CONTINUE if the operation may follow those that this pass already has. */
+/* Returns PARSE_CONTINUE if the operation may be added to those of this pass. */
 static inline enum parse_step
 op_admit(struct serve *sv, struct session *ss, const struct op *op, uint32_t bytes)
 {
@@ -184,8 +184,8 @@ op_admit(struct serve *sv, struct session *ss, const struct op *op, uint32_t byt
 									: PARSE_CONTINUE;
 }
 
-/* Returns the traits of requests that end the parsing of their connection while few_behind is
- * set, because they may have to wait. */
+/* Returns the traits of requests that, while few_behind is set, end the parsing of their
+ * connection, since they may have to wait. */
 static inline uint8_t
 waiting_traits(const struct serve *sv)
 {
@@ -194,8 +194,8 @@ waiting_traits(const struct serve *sv)
 	return sv->later_traits;
 }
 
-/* True if the request is taken together with its body. If it may have to wait, that is so only if
- * it fits a read buffer; otherwise only its line is taken. */
+/* True if the request is taken together with its body. One that may have to wait is so only if it
+ * fits a read buffer; otherwise only its line is taken. */
 static inline bool
 body_is_complete(const struct serve *sv, const struct mc_req *req, uint32_t used, uint32_t len)
 {
@@ -205,8 +205,8 @@ body_is_complete(const struct serve *sv, const struct mc_req *req, uint32_t used
 				(verb_traits[req->verb] & waiting_traits(sv)) == 0);
 }
 
-/* True if parsing must stop behind op: op may wait, and later requests would have to be kept and
- * parsed twice. */
+/* True if parsing must stop after op: op may wait, and then later requests would have to be kept
+ * and parsed twice. */
 static inline bool
 ends_pass(const struct serve *sv, const struct op *op)
 {
@@ -267,19 +267,20 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 	}
 	if (r.used == 0)
 		return request_gather(sv, ss, src.len, 0);
-	/* Deferral stores a contiguous run of bytes. So bytes are skipped only while this pass has
-	 * no operation of the connection. */
+	/* A deferral stores a contiguous run of bytes. So bytes may be skipped only while this pass
+	 * has no operation of the connection. */
 	if (ss->pass_ops > 0) {
 		ss->parser = op->before;
 		return PARSE_NEXT_PASS;
 	}
 	session_skip(sv->stack, ss, r.used);
 	if (unlikely(sv->closes_behind) && op->before.swallow == MC_SWALLOW_LINE)
-		ss->answered = true; /* by the error at the line's begin, maybe before the drain */
+		ss->answered =
+			true; /* by the error for the line's beginning, perhaps before the drain */
 	return PARSE_CONTINUE;
 }
 
-/* Receives a body. Parsing stops behind a value with which the backend will be asked. */
+/* Receives a body. Parsing stops after a value that the backend must be asked to store. */
 static enum parse_step
 body_step(struct serve *sv, struct session *ss)
 {
@@ -289,8 +290,8 @@ body_step(struct serve *sv, struct session *ss)
 										   : step;
 }
 
-/* Records that the pass reads bytes of the session that arrived before this turn. In each pass the
- * first call counts. */
+/* Records that the pass reads bytes of the session that arrived before this turn. Only the first
+ * call in a pass counts. */
 static __attribute__((noinline)) void
 session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns)
 {
@@ -311,7 +312,7 @@ request_begin(struct serve *sv, struct session *ss, uint64_t since_ns)
 	return true;
 }
 
-/* Ends a step before a request whose reply has no room. */
+/* Ends a step before a request without room for its reply. */
 static __attribute__((noinline)) enum parse_step
 window_wait(struct serve *sv, struct session *ss)
 {
@@ -334,8 +335,8 @@ answer_record(const struct serve *sv, struct session *ss)
 	ss->answered = req_is_answered(req);
 }
 
-/* True if a drain closes the connection here: all of its input is answered, or discarded behind its
- * answer. The last operation may be one of an earlier pass. */
+/* True if a drain closes the connection here: all of its input is answered, or is discarded after
+ * its answer. The last operation may be of an earlier pass. */
 static bool
 closes_behind(const struct serve *sv, struct session *ss)
 {
@@ -345,7 +346,7 @@ closes_behind(const struct serve *sv, struct session *ss)
 	return ss->answered && (ss->pass_ops > 0 || ss->waits == 0);
 }
 
-/* Ends a step for which there are no bytes. */
+/* Ends a step that found no bytes. */
 static __attribute__((noinline)) enum parse_step
 end_step(struct serve *sv, struct session *ss)
 {
@@ -354,8 +355,8 @@ end_step(struct serve *sv, struct session *ss)
 	return session_credit(sv, ss) ? close_push(sv, ss) : window_wait(sv, ss);
 }
 
-/* This function is called in one place and so is inlined: a call would cost each TCP request some
- * 30 instructions. */
+/* Called in one place only, and therefore inlined: a call would cost each TCP request some 30
+ * instructions. */
 static enum parse_step
 session_step(struct serve *sv, struct session *ss)
 {
@@ -372,21 +373,21 @@ session_step(struct serve *sv, struct session *ss)
 		return window_wait(sv, ss);
 	if (ss->body != BODY_NONE)
 		return body_step(sv, ss);
-	/* Bytes are skipped only while this pass has no operation of the connection: see
-	 * line_parse. */
+	/* Bytes are skipped only while this pass has no operation of the connection
+	 * (line_parse). */
 	if (unlikely(ss->parser.swallow) && ss->pass_ops > 0)
 		return PARSE_NEXT_PASS;
 	if (mc_set_begins(src.data, src.len) ? !set_parse_fast(sv, ss, src)
 					     : gets_parse_fast(sv, ss, src) == 0)
 		return line_parse(sv, ss, src);
-	/* When all bytes are used, the next segment makes the connection ready. */
+	/* If all bytes are used, the next segment will make the connection ready. */
 	return session_peek(ss).len == 0 && !session_eof(ss) && likely(!sv->closes_behind)
 		       ? PARSE_WAIT
 		       : PARSE_CONTINUE;
 }
 
-/* Discards the input of a watcher. The end of its stream closes it. A connection holds a limited
- * number of received frames, which bounds the loop. */
+/* Discards the input of a watcher. The end of its stream closes it. The loop is bounded, since a
+ * connection holds a limited number of received frames. */
 static void
 watcher_parse(struct serve *sv, struct session *ss)
 {
@@ -417,7 +418,7 @@ sched_visit(struct serve *sv, struct session *ss)
 	}
 }
 
-/* Queues more of a large value. False: part of it still waits. */
+/* Queues more of a large value. False: a part of it still waits. */
 static bool
 reply_value_resume(struct serve *sv, struct session *ss)
 {
@@ -434,7 +435,7 @@ reply_value_resume(struct serve *sv, struct session *ss)
 	return true;
 }
 
-/* Continues a reply before any input is read. False: part of it still waits. */
+/* Continues a reply before any input is read. False: a part of it still waits. */
 static bool
 reply_resume(struct serve *sv, struct session *ss)
 {
@@ -453,8 +454,8 @@ reply_resume(struct serve *sv, struct session *ss)
 	}
 }
 
-/* True if the session's request must wait longer. Memory becomes free from one turn to the next,
- * not within a turn. */
+/* True if the session's request must wait longer. Memory becomes free between turns, not within
+ * one. */
 static __attribute__((noinline)) bool
 still_waiting(struct serve *sv, struct session *ss)
 {
@@ -463,9 +464,9 @@ still_waiting(struct serve *sv, struct session *ss)
 	if (ss->memory_wait_turns == 0)
 		return !sv->backend_ops->resume(sv, ss);
 	if (ss->memory_wait_turns == MEMORY_WAIT_TURNS_MAX)
-		return false; /* it has yielded its place, or waited for too long */
+		return false; /* the session has lost its place, or has waited too long */
 	if (fill_quota_sleeps(sv, ss))
-		return true; /* the peer's retransmission makes it ready */
+		return true; /* the peer's retransmission makes the session ready */
 	look = fill_quota_state(sv, ss);
 	if (look == FILL_QUOTA_GO && ss->memory_wait_last_turn != sv->turn)
 		return false;
@@ -486,7 +487,7 @@ visit_end(struct serve *sv, struct session *ss, enum parse_step step)
 	if (ss->read_buf == NULL)
 		return;
 	if (ss->pass_ops == 0 && ss->read_buf_at == ss->read_buf_len && ss->pending == NULL)
-		/* Bytes were skipped or belong to a body: no operation lies in the buffer. */
+		/* The bytes were skipped or belong to a body, so no operation needs the buffer. */
 		read_buf_free(sv, ss);
 	else
 		sv->read_bufs_in_use = true;
@@ -498,16 +499,16 @@ session_visit_end(struct serve *sv, struct session *ss, enum parse_step step)
 	visit_end(sv, ss, step);
 }
 
-/* True if the read buffer is used up, and bytes of pending requests follow in the connection. These
- * are parsed in another pass. */
+/* True if the read buffer is used up, and bytes of pending requests follow in the connection.
+ * Another pass parses these. */
 static __attribute__((noinline)) bool
 ends_before_pending(const struct session *ss)
 {
 	return ss->read_buf_at == ss->read_buf_len && session_asks_beyond(ss);
 }
 
-/* Visits a connection, from its first step on or behind plain_step(). Every step but the last
- * creates an operation, or uses up bytes that were there, which bounds the loop. */
+/* Visits a connection, from the first step on or after plain_step(). Every step but the last makes
+ * an operation or uses up bytes, which bounds the loop. */
 NOT_FLAT void
 conn_visit(struct serve *sv, struct session *ss)
 {
@@ -523,7 +524,8 @@ conn_visit(struct serve *sv, struct session *ss)
 			return;
 		ss->ahead = false;
 		ss->newer_since_ns = 0;
-		sv->read_bufs_in_use = true; /* resources of the wait are freed after the pass */
+		/* Resources of the wait are freed after the pass. */
+		sv->read_bufs_in_use = true;
 		asks_beyond = session_asks_beyond(ss);
 	}
 	if (!reply_resume(sv, ss))
@@ -535,8 +537,7 @@ conn_visit(struct serve *sv, struct session *ss)
 	visit_end(sv, ss, step);
 }
 
-/* True if a visit may begin with plain_step(): there are no users, waits or drains that concern a
- * plain request. */
+/* True if a visit may begin with plain_step(): no users, waits or drains affect a plain request. */
 static bool
 plain_steps(const struct serve *sv)
 {
@@ -571,7 +572,8 @@ conns_parse(struct serve *sv)
 		plain_conns_visit(sv);
 	else
 		conns_visit(sv);
-	/* This loop follows the other one, which would pop a requeued connection again at once. */
+	/* This loop comes last, since the other one would take a requeued connection again at
+	 * once. */
 	for (ss = sv->requeue; ss != NULL; ss = ss->requeue_next)
 		conn_requeue(sv->stack, ss->conn);
 }

@@ -12,22 +12,22 @@
 #include "serve_internal.h"
 
 void conns_parse(struct serve *sv);
-/* Resets one connection whose client does not read the reply that its kept requests wait for.
- * Called when no more requests may be kept. */
+/* Resets a connection whose client does not read the reply for which its kept requests wait. Called
+ * when no more requests may be kept. */
 void kept_make_room(struct serve *sv);
 void datagrams_parse(struct serve *sv);
 /* Keeps the unparsed datagrams in the stack for the next turn. */
 void datagrams_keep_rest(struct serve *sv);
 /* True unless the next datagram waits for a message to its source, or for room. */
 bool datagrams_readable(const struct serve *sv);
-/* Ends a pass in which messages wait: sends messages, and passes over datagrams of sources that
- * still wait. */
+/* Ends a pass in which messages wait: sends messages, and skips datagrams of sources that still
+ * wait. */
 void datagrams_pass_over(struct serve *sv);
 /* Parses the next request at the cursor, whose datagram is open. */
 void datagram_step(struct serve *sv, struct datagram_cursor *dc);
 
 /* True if the parser is within a line. It finishes the line even if messages to its source wait,
- * since the line's reply is one of them. */
+ * since the reply to the line is part of one of them. */
 static inline bool
 cursor_in_line(const struct datagram_cursor *dc)
 {
@@ -49,16 +49,16 @@ enum parse_step body_receive(struct serve *sv, struct session *ss);
 
 /* ---- steps (serve_parse.c) ---- */
 
-/* Gathers an incomplete line or packet header in a read buffer. It takes no bytes beyond the
- * request, so later requests are read from their frames again. had: the bytes of it that are known.
- * need: the bytes that it should have, at most MC_LINE_MAX; 0: up to its end. */
+/* Gathers an incomplete line or packet header in a read buffer. Takes no bytes beyond the request,
+ * so later requests are read from their frames. had: bytes of the request known so far. need: bytes
+ * to gather, at most MC_LINE_MAX; 0: up to the request's end. */
 enum parse_step request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need);
 /* Ends the session's visit with this step. */
 void session_visit_end(struct serve *sv, struct session *ss, enum parse_step step);
-/* Begins a request whose first bytes arrived at since_ns. False: its reply has no room. */
+/* Begins a request whose first bytes arrived at since_ns. False: there is no room for its reply. */
 bool request_begin(struct serve *sv, struct session *ss, uint64_t since_ns);
 
-/* Begins a visit. False: the connection is closed, or none of its input is read any more. */
+/* Begins a visit. False: the connection is closed, or no more of its input is read. */
 static inline bool
 visit_begin(struct serve *sv, struct session *ss)
 {
@@ -71,7 +71,7 @@ visit_begin(struct serve *sv, struct session *ss)
 	return true;
 }
 
-/* True on the first visit of a turn, with which the session's share of the turn begins. */
+/* True at the first visit of a turn, which begins the session's share of the turn. */
 static inline bool
 visit_is_first(const struct serve *sv, struct session *ss)
 {
@@ -83,12 +83,12 @@ visit_is_first(const struct serve *sv, struct session *ss)
 	return true;
 }
 
-/* Makes the steps of a visit that has begun. */
+/* Runs the steps of a visit that has begun. */
 void conn_visit(struct serve *sv, struct session *ss);
 
 /* ---- operations ---- */
 
-/* Returns a new operation behind the last one; the caller has checked that there is room. */
+/* Returns a new operation after the last one; the caller has checked that there is room. */
 static inline struct op *
 op_append(struct serve *sv, struct session *ss)
 {
@@ -105,7 +105,7 @@ op_append(struct serve *sv, struct session *ss)
 	return op;
 }
 
-/* True if the client waits for this reply. Behind a quiet request it waits for that of a later
+/* True if the client waits for this reply. After a quiet request it waits for the reply to a later
  * one. */
 static inline bool
 req_is_answered(const struct mc_req *req)
@@ -118,14 +118,14 @@ op_commit(struct serve *sv, struct session *ss)
 {
 	const struct op *op = &sv->ops[sv->op_count++];
 
-	/* memcached counts requests for -R this way: a line of a hundred keys is one request. */
+	/* As in memcached, a line of a hundred keys counts as one request for -R. */
 	ss->served += op->req.verb > MC_GATS || op_last(op);
 	ss->pass_ops++;
 	ss->has_credit = false;
 }
 
-/* Returns PARSE_CONTINUE if the pass, and the connection's share of the turn, have room for another
- * request. Kept requests that are completed do not count for that share. */
+/* Returns PARSE_CONTINUE if the pass and the connection's share of the turn have room for another
+ * request. Kept requests that are completed do not use up the share. */
 static inline enum parse_step
 request_room(const struct serve *sv, const struct session *ss)
 {
@@ -155,23 +155,23 @@ op_push(struct serve *sv, struct session *ss, uint8_t verb)
 /* ---- the fast path of plain gets (serve_fast_path.c) ---- */
 
 void gets_fast_create(struct serve *sv);
-/* Appends operations that are parsed from the unread bytes at src. Returns their number; 0: the
- * fast path cannot take them. The caller has made the checks that precede each line. */
+/* Appends operations parsed from the unread bytes at src. Returns how many; 0: this path cannot
+ * take them. The caller has done the checks that precede each line. */
 uint32_t gets_parse_fast(struct serve *sv, struct session *ss, struct view src);
-/* Visits the ready connections. The first visit in a turn is one step if nothing of the session is
- * in progress, and its unread bytes arrived in this turn and are one plain get, or a plain set with
- * its body. The caller has made the checks that do not depend on the session (plain_steps). */
+/* Visits the ready connections. For a session with nothing in progress the first visit of a turn is
+ * a single step, if its unread bytes arrived in this turn and are one plain get, or one plain set
+ * with its body. The caller has done the checks that do not depend on the session (plain_steps). */
 void plain_conns_visit(struct serve *sv);
-/* Appends the set that begins the unread bytes at src, if its body is among them and it needs no
- * other path; else false. src begins with MC_SET_PREFIX. */
+/* Appends the set with which the unread bytes at src begin. src begins with MC_SET_PREFIX. False:
+ * the body is not complete in src, or the set needs another path. */
 bool set_parse_fast(struct serve *sv, struct session *ss, struct view src);
 /* Parses the next datagrams, as long as each is a single get, or a single set with its body. */
 void datagrams_parse_fast(struct serve *sv);
-/* Executes gets from first on, up to one that needs another path. Returns their number. */
+/* Executes gets from `first` on, up to one that needs another path. Returns how many. */
 uint32_t gets_execute_fast(struct serve *sv, const struct op *first);
-/* Does the same, but stops at the first miss. */
+/* Executes as gets_execute_fast(), but stops before the first miss. */
 uint32_t gets_execute_hits(struct serve *sv, uint32_t first);
-/* Does the same as gets_execute_fast(), in a pass with requests that arrived before this turn. */
+/* Executes as gets_execute_fast(), in a pass with requests that arrived before this turn. */
 uint32_t gets_execute_late(struct serve *sv, uint32_t first);
 
 #endif

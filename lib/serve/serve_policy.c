@@ -1,6 +1,6 @@
 /*
- * serve_policy.c - the policy, as the program sets it and as each core follows it; and messages
- * between program and cores.
+ * serve_policy.c - sets the policy, applies it on each core, and passes messages between program
+ * and cores.
  */
 #include "serve_access.h"
 
@@ -33,8 +33,7 @@ serve_policy_update_mt(struct serve_shared *sh, const struct serve_policy *polic
 {
 	struct serve_policy *now = &sh->policy;
 
-	/* The fields are independent, so a core may have new values of some and old values of
-	 * others. */
+	/* The fields are independent, so a core may see some new and some old ones. */
 	now->no_flush = policy->no_flush;
 	now->no_dumps = policy->no_dumps;
 	now->no_watch = policy->no_watch;
@@ -48,8 +47,8 @@ static bool
 users_grace_period_over(const struct serve_shared *sh, uint32_t turn)
 {
 	for (uint32_t i = 0; i < sh->cores; i++)
-		/* Acquire: pairs with the release in users_refresh, so that a core's last read
-		 * of the other table precedes our write to it. */
+		/* Acquire: pairs with the release in users_refresh, so that a core has read the
+		 * other table for the last time before we write it. */
 		if (atomic_load_explicit(&sh->users_version_seen[i], memory_order_acquire) != turn)
 			return false;
 	return true;
@@ -96,7 +95,7 @@ serve_settled_mt(const struct serve_shared *sh)
 		sh, atomic_load_explicit(&sh->users_version, memory_order_relaxed));
 }
 
-/* Makes the cores change to the tables that were replaced. */
+/* Makes the cores change to the replaced tables. */
 static void
 tables_publish(struct serve_shared *sh)
 {
@@ -156,8 +155,8 @@ serve_certs_read_mt(struct serve_shared *sh, uint32_t asked, bool taken, uint64_
 	if (taken)
 		atomic_store_explicit(&sh->certs_read_ns, now_ns, memory_order_relaxed);
 	atomic_store_explicit(&sh->certs_refused, !taken, memory_order_relaxed);
-	/* Release: pairs with the acquire in certs_step (admin.c), so that a request sees the
-	 * result of the read that answers it, or of a later one. */
+	/* Release: pairs with the acquire in certs_step (admin.c). A request then sees the result
+	 * of the read that answers it, or of a later one. */
 	atomic_store_explicit(&sh->certs_done, asked, memory_order_release);
 }
 
@@ -209,7 +208,7 @@ policy_obey(struct serve *sv)
 	sv->auth = p->auth;
 	sv->rate_limited = p->udp_rate_limit;
 	sv->protocol = p->protocol;
-	/* The datagrams of one source may reach every core, as its ports differ. */
+	/* A source may reach every core, since the ports of its datagrams differ. */
 	g->bytes_per_s = per_core_share(p->udp_bytes_per_s, sv->shared->cores);
 	for (uint32_t i = 0; i < p->network_count; i++)
 		udp_rate_limit_exempt(g, &p->networks[i].ip, p->networks[i].prefix_len);
@@ -235,8 +234,8 @@ policy_create(struct serve *sv, struct region *region)
 #define DATAGRAM_HEAD_V4_BYTES 28u
 #define DATAGRAM_HEAD_V6_BYTES 48u
 
-/* True if the limit permits the reply. The hash is the store's, whose seed is secret: so no client
- * can construct sources that share cells with another one. */
+/* True if the limit permits the reply. The hash is the store's, whose seed is secret, so that no
+ * client can find sources that share cells with another one. */
 static bool
 limit_allows(struct serve *sv, struct udp_rate_limit *g, const struct ip_addr *ip, uint64_t asked,
 	     uint64_t answer)

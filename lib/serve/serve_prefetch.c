@@ -1,6 +1,5 @@
 /*
- * serve_prefetch.c - the traits of verbs, and prefetching: all primary buckets of a pass, then all
- * items.
+ * serve_prefetch.c - the traits of verbs; prefetches all primary buckets of a pass, then all items.
  */
 #include "serve_internal.h"
 #include "serve_since.h"
@@ -33,7 +32,7 @@ const uint8_t verb_traits[OP_VERB_COUNT] = {
 	[MC_MS... MC_MD] = CHANGE | VERB_TAKES_WORK,
 	[MC_MA] = CHANGE,
 	[MC_ME] = LOOKUP | VERB_PROMOTES,
-	[MC_FLUSH_ALL] = VERB_ENDS_PASS, /* it may have to wait */
+	[MC_FLUSH_ALL] = VERB_ENDS_PASS, /* may have to wait */
 	[MC_QUIT] = VERB_CLOSES,
 	[MC_BIN_GET] = GETS,
 	[MC_BIN_GAT] = CHANGE | VERB_RETURNS_VALUE,
@@ -52,7 +51,7 @@ const uint8_t verb_traits[OP_VERB_COUNT] = {
 	[OP_AUTH] = VERB_ENDS_PASS,
 };
 
-/* Decodes the key of operation i from base64. The request's bytes are not changed, as they may be
+/* Decodes the key of operation i from base64. Does not change the request's bytes, which may be
  * parsed again. */
 static void
 key_decode(struct serve *sv, uint32_t i)
@@ -86,9 +85,9 @@ keys_probe(struct serve *sv)
 	}
 }
 
-/* Prefetches in three rounds: all primary buckets; then all items, or alternate buckets; then the
- * items found in these. When a round's last prefetch is issued its first has arrived. So a pass
- * waits for memory about three times in all, not three times for each key. */
+/* Prefetches in three rounds: all primary buckets; all items, or alternate buckets; the items found
+ * in these. When the last prefetch of a round is issued, the first one has arrived. So a pass waits
+ * for memory about three times in all, not three times a key. */
 FLAT void
 serve_prefetch(struct serve *sv)
 {

@@ -1,5 +1,5 @@
 /*
- * serve_read_buf.c - read buffers, and which session yields its place to another.
+ * serve_read_buf.c - read buffers; chooses the session that yields its place to another.
  */
 #include "serve_read_buf.h"
 
@@ -40,7 +40,7 @@ place_join(struct serve *sv, struct session *ss)
 	list_push_back(&sv->read_bufs, &ss->read_buf_link);
 }
 
-/* True if the buffer has the beginning of a line or packet header whose rest has not arrived. */
+/* True if the buffer holds the beginning of a line or packet header whose rest has not arrived. */
 static bool
 line_is_partial(const struct session *ss)
 {
@@ -54,12 +54,12 @@ line_is_partial(const struct session *ss)
 	return memchr(bytes, '\n', len) == NULL;
 }
 
-/* A session's claim to its place, the weakest first. */
+/* How strong a session's claim to its place is, the weakest first. */
 enum claim {
-	CLAIM_LATE, /* its peer has not sent what the session waits for */
-	/* A value waits for the fill quota, and the peer for an open window. */
+	CLAIM_LATE, /* the peer has not sent what the session waits for */
+	/* A value waits for the fill quota, and its peer for an open window. */
 	CLAIM_QUEUED,
-	CLAIM_FIRM, /* the service makes it wait, or it was visited in this turn */
+	CLAIM_FIRM, /* the service makes the session wait, or visited it in this turn */
 };
 
 static enum claim
@@ -76,8 +76,8 @@ claim_of(const struct serve *sv, const struct session *ss)
 		       : CLAIM_QUEUED;
 }
 
-/* Ranks a session by its claim. Of equal claims, a session whose source has more than its part
- * comes first, and then the one that has had its place for longest. */
+/* Ranks a session by its claim. Among equal claims, sessions whose source has more than its part
+ * come first, and then the one that has had its place longest. */
 static uint32_t
 place_rank(void *arg, struct list *link)
 {
@@ -90,8 +90,8 @@ place_rank(void *arg, struct list *link)
 	return 2 * claim + !budget_source_is_over(&sv->read_buf_places, &ss->read_buf_place);
 }
 
-/* Takes the place of another session. A partial line is lost, with its connection. A request that
- * waits for the fill quota is refused at its session's next visit; until then the session has its
+/* Takes the place of another session. One with a partial line loses its connection. A request that
+ * waits for the fill quota is refused at its session's next visit; until then the session has a
  * buffer without a place. */
 static bool
 place_take_over(struct serve *sv)

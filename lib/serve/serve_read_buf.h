@@ -2,12 +2,12 @@
  * serve_read_buf.h - read buffers: chunks that hold a partial line, or a request that waits.
  *
  * Private to lib/serve. A session takes a place with its buffer. There are fewer places than
- * chunks, so that sessions which wait for their peers leave chunks to the replies of others.
- * Deferred requests lie in the chunk of their own reply, which needs no place.
+ * chunks, so that sessions that wait for their peers leave chunks to the replies of others.
+ * Deferred requests are in the chunk of their own reply, and need no place.
  *
  * When no place is left, another session yields its place (BUDGET.md). If it has a partial line, it
  * is reset. If its value waits for the fill quota, the value is refused at the session's next
- * visit; until then its buffer has no place.
+ * visit; until then its buffer is without a place.
  *
  * Owner:  session.read_buf_link is in serve.read_bufs while the session has a place.
  * Thread: core-local.
@@ -19,11 +19,11 @@
 
 #include "serve_internal.h"
 
-#define READ_BUFS_PART 4u /* one chunk in this many may be a read buffer with a place */
+#define READ_BUFS_PART 4u /* 1/READ_BUFS_PART of the chunks may be read buffers with a place */
 
 enum read_buf_state {
 	READ_BUF_OK,
-	READ_BUF_NO_PLACE, /* no session yields its place in this turn */
+	READ_BUF_NO_PLACE, /* no session can yield its place in this turn */
 	READ_BUF_NO_CHUNK,
 };
 
@@ -34,8 +34,8 @@ void read_bufs_create(struct serve *sv, struct region *region);
 enum read_buf_state read_buf_take(struct serve *sv, struct session *ss);
 /* Makes the chunk of one credit the read buffer, without a place. */
 void read_buf_take_credited(struct serve *sv, struct session *ss);
-/* Moves the unread bytes to the front of the buffer. They are of a line that began after the bytes
- * already read. */
+/* Moves the unread bytes to the beginning of the buffer. They belong to a line that began after the
+ * bytes already read. */
 void read_buf_compact(struct serve *sv, struct session *ss);
 /* Gives up the session's place; its buffer stays. No effect without a place. */
 void read_buf_leave(struct serve *sv, struct session *ss);

@@ -1,11 +1,11 @@
 /*
- * serve_record.h - what is recorded of a request besides its reply: counts by class and by prefix,
- * events for watchers, and its time of residence.
+ * serve_record.h - records requests: counts by class and by prefix, events for watchers, and the
+ * time of residence.
  *
  * Private to lib/serve. Every verb of every protocol calls these functions. Work that only watchers
  * need is guarded by one flag (serve.observed).
  *
- * Owner:  items are borrowed for the call.
+ * Owner:  items are valid during the call.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_SERVE_RECORD_H
@@ -34,8 +34,8 @@ record_get(struct serve *sv, const struct op *op, const struct item *it, bool to
 		sv->admin_ops->got(sv, op, it);
 }
 
-/* Records a get that has created its item. It counts as a hit, as the client has it; for watchers
- * it is a miss. */
+/* Records a get that has created its item. It counts as a hit, since the client gets an item;
+ * watchers see a miss. */
 static inline void
 record_made(struct serve *sv, const struct op *op, const struct item *it, bool touch)
 {
@@ -64,8 +64,8 @@ record_lookup(struct serve *sv, const struct op *op, const struct item *it)
 		sv->admin_ops->looked_up(sv, op, it);
 }
 
-/* Records a delete. it: the item that was found before; another core may have replaced it since, so
- * only `hit` says whether the delete counts. */
+/* Records a delete. it: the item that was found before. Another core may have replaced that, so
+ * only `hit` says whether the delete succeeded. */
 static inline void
 record_delete(struct serve *sv, const struct op *op, const struct item *it, bool hit)
 {
@@ -96,8 +96,8 @@ count_cas(struct serve *sv, enum store_result r)
 		serve_count(sv, CAS_MISSES);
 }
 
-/* Records a cas in the class of its new value, which nearly always is that of the old one as
- * well. */
+/* Records a cas in the class of the new value, which nearly always is the old value's class,
+ * too. */
 static inline void
 record_cas(struct serve *sv, uint32_t class, enum store_result r)
 {
@@ -119,24 +119,24 @@ record_lookup_before_write(struct serve *sv, const struct op *op, uint64_t hash)
 
 /* ---- time of residence (residence.h) ---- */
 
-/* The state before an operation is executed; execution_end() compares with it to see how the
+/* The state before an operation is executed. execution_end() compares with it to find out how the
  * operation was answered. */
 struct executed {
 	uint64_t since_ns;
 	uint64_t gets, misses; /* the counters before execution */
 	uint8_t class;         /* VERB_CLASS_NONE: the operation ends no request */
-	/* Key and sender of a slow operation. They are copied, because the request's bytes may be
-	 * freed by then. */
+	/* Key and sender of a slow operation. They are copied, since the request's bytes may have
+	 * been freed. */
 	uint8_t key_len;
 	uint8_t key[MC_KEY_MAX];
-	uint16_t port; /* 0: not a datagram */
+	uint16_t port; /* 0: the request came on a connection */
 	struct ip_addr ip;
 };
 
 /* Copies the key, and the sender of a datagram (serve_slow.c). */
 void executed_name(struct executed *e, const struct op *op);
 
-/* Returns how many keys of retrievals have been answered so far, misses included. */
+/* Returns how many keys of retrievals have been answered, misses included. */
 static inline uint64_t
 gets_answered(const struct serve *sv)
 {
@@ -149,8 +149,8 @@ gets_missed(const struct serve *sv)
 	return counter_read(&sv->counters[GET_MISSES]) + counter_read(&sv->counters[TOUCH_MISSES]);
 }
 
-/* Notes the state before op is executed. A retrieval ends with its last key, a request with a body
- * when the body is complete. */
+/* Notes the state before op is executed. A retrieval is complete with its last key, a request with
+ * a body when the body is complete. */
 static inline struct executed
 execution_begin(const struct serve *sv, const struct op *op)
 {
@@ -172,8 +172,8 @@ execution_begin(const struct serve *sv, const struct op *op)
 	return e;
 }
 
-/* Records the residence of op, if it was answered. A retrieval that was not counted still waits for
- * a backend. */
+/* Records the residence of op, if it was answered. A retrieval that was not counted is still
+ * waiting for a backend. */
 static inline void
 execution_end(struct serve *sv, const struct op *op, const struct session *ss,
 	      const struct executed *e)
@@ -196,7 +196,7 @@ execution_end(struct serve *sv, const struct op *op, const struct session *ss,
 			    row, e->since_ns, 1);
 }
 
-/* Records a store. it: the item as it was published; NULL: none was. */
+/* Records a store. it: the published item; NULL: none was published. */
 static inline void
 record_store(struct serve *sv, const struct op *op, enum store_result r, const struct item *it)
 {
@@ -204,7 +204,7 @@ record_store(struct serve *sv, const struct op *op, enum store_result r, const s
 		sv->admin_ops->stored(sv, op, r, it);
 }
 
-/* Records a completed incr or decr. If it has created its number it counts as a store. */
+/* Records a completed incr or decr. If it has created its number, it is recorded as a store. */
 static inline void
 record_total(struct serve *sv, const struct op *op, const struct store_arith_result *total,
 	     bool decr)

@@ -1,6 +1,6 @@
 /*
  * serve_reply.c - the destination of a reply: a connection's queue, the frame of its request, or a
- * message of its own. The code that composes a reply does not depend on the destination.
+ * message. The code that composes a reply does not depend on it.
  */
 #include "serve_access.h"
 #include "serve_execute.h"
@@ -9,7 +9,7 @@
 
 #include "base/copy.h"
 
-/* Returns room for the reply in the frame of its request; NULL if it may not fit. */
+/* Returns room for the reply in the frame of its request; NULL if the reply may not fit. */
 static inline uint8_t *
 reply_room_in_place(struct serve *sv, struct op *op, uint32_t bytes)
 {
@@ -28,7 +28,7 @@ reply_begin(struct serve *sv, struct op *op, uint32_t bytes)
 
 	if (op->session != NULL) {
 		at = conn_reserve(sv->stack, op->session->conn, bytes);
-		ensure(at != NULL); /* promised by conn_writable */
+		ensure(at != NULL); /* ensured by conn_writable */
 		return at;
 	}
 	if (op->in_place) {
@@ -64,7 +64,7 @@ reply_end(struct serve *sv, struct op *op, uint8_t *begin, const uint8_t *end)
 		message_commit(sv, bytes);
 }
 
-/* Replies with a line that may need a message of its own, or may be refused. */
+/* Replies with a line in the rare cases: it needs a message, or may be refused. */
 static __attribute__((noinline)) void
 line_compose(struct serve *sv, struct op *op, struct view line)
 {
@@ -73,8 +73,8 @@ line_compose(struct serve *sv, struct op *op, struct view line)
 	reply_end(sv, op, at, mc_put_view(at, line));
 }
 
-/* Replies with a line to a request in a datagram. The rare path is a call at the end, so that the
- * other one saves no registers. */
+/* Replies with a line to a request in a datagram. The rare path is a tail call, so that the other
+ * one saves no registers. */
 static NOT_FLAT void
 datagram_line(struct serve *sv, struct op *op, struct view line)
 {
@@ -114,8 +114,8 @@ void
 reply_error(struct serve *sv, struct op *op, enum mc_error error)
 {
 	serve_count(sv, REQ_BAD);
-	/* The rate limit of errors applies to an error alone. An error behind values ends their
-	 * reply. */
+	/* The limit for errors applies to a reply that is only an error. An error after values ends
+	 * their reply. */
 	if (op->session == NULL && op->req.verb == MC_BAD && !sv->message_open &&
 	    !udp_error_allowed(sv, &op->datagram->from))
 		return;

@@ -20,11 +20,13 @@ enum serve_row_kind {
 
 struct serve_row {
 	const char *name; /* a constant, 32 bytes at most */
-	uint32_t of; /* index of the owner that is shown before the name; SERVE_ROW_OF_ALL: none */
+	/* Index of the object that the row belongs to, shown before the name; SERVE_ROW_OF_ALL:
+	 * none. */
+	uint32_t of;
 	enum serve_row_kind kind;
 	uint64_t number;
 	const char *text; /* SERVE_ROW_TEXT_MAX bytes at most */
-	uint32_t work;    /* approximate ns that making the row took */
+	uint32_t work;    /* estimated ns that it took to make the row */
 };
 
 /* Makes row n. False: there is no such row. */
@@ -32,13 +34,13 @@ typedef bool serve_row_fn(void *arg, uint32_t n, struct serve_row *row);
 
 struct serve_rows {
 	void *arg;
-	/* The backend's mode. With BACKEND_PROMOTES the rows are those of `stats extstore`,
-	 * otherwise of `stats front`. From BACKEND_WRITES on the store's own hits and misses are
+	/* The backend's mode. With BACKEND_PROMOTES the rows are those of `stats extstore`, with
+	 * others those of `stats front`. From BACKEND_WRITES on the store's own hits and misses are
 	 * shown as 0. */
 	enum serve_backend_mode mode;
 	serve_row_fn *row;  /* NULL: no table is shown */
-	serve_row_fn *stat; /* rows at the end of `stats`; may be NULL */
-	/* Makes `stats reset` for all cores, on one of them; may be NULL. */
+	serve_row_fn *stat; /* makes rows at the end of `stats`; may be NULL */
+	/* Executes `stats reset` for all cores; called on one of them. May be NULL. */
 	void (*reset)(void *arg);
 };
 

@@ -1,5 +1,5 @@
 /*
- * serve_session.c - functions of sessions that all files use: another visit, and closing.
+ * serve_session.c - functions of sessions that all files use: visiting one again, and closing.
  */
 #include "serve_internal.h"
 
@@ -13,8 +13,8 @@ session_requeue(struct serve *sv, struct session *ss)
 void
 session_close(struct serve *sv, struct session *ss)
 {
-	/* If a large value were still queued, its pin would be lost. A request that closes comes
-	 * behind the value, or waits for it. */
+	/* A large value that is still queued would lose its pin. A request that closes the
+	 * connection follows the value, or waits for it. */
 	ensure(ss->value.item == NULL);
 	if (ss->conn != NULL)
 		conn_close_detach(sv->stack, ss->conn);

@@ -1,6 +1,6 @@
 /*
- * serve_shared.c - state shared by the services of all cores: creation, and the connections that
- * count for -c.
+ * serve_shared.c - state shared by the services of all cores: creates it, and counts connections
+ * for -c.
  */
 #include "serve_internal.h"
 
@@ -30,8 +30,8 @@ serve_shared_set_info(struct serve_shared *sh, const struct serve_info *info)
 	atomic_store_explicit(&sh->verbosity, info->verbosity, memory_order_relaxed);
 }
 
-/* The count is compared before it is increased. An unconditional increment by a connection that is
- * refused could make another core refuse one as well. */
+/* The count is compared before it is increased. If a connection that is refused incremented it
+ * first, another core could refuse one as well. */
 bool
 shared_conn_admit(struct serve_shared *sh)
 {

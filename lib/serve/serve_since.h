@@ -1,5 +1,5 @@
 /*
- * serve_since.h - when a request arrived, why it waited, and its class for residence.h.
+ * serve_since.h - for residence.h: when a request arrived, why it waited, and its class.
  *
  * Private to lib/serve.
  *
@@ -10,9 +10,9 @@
 
 #include "serve_slow.h"
 
-/* The class of a verb's requests: enum request_kind, or one of these. */
+/* The class of a verb's requests: an enum request_kind, or one of these. */
 #define VERB_CLASS_GET  REQUEST_GET_HIT
-#define VERB_CLASS_SET  REQUEST_SET /* requests whose body is complete */
+#define VERB_CLASS_SET  REQUEST_SET /* requests with a body, once that is complete */
 #define VERB_CLASS_NONE REQUEST_KIND_COUNT
 extern const uint8_t verb_classes[OP_VERB_COUNT];
 static_assert(REQUEST_OTHER == 0, "a verb that has no class");
@@ -23,7 +23,7 @@ datagram_since_ns(const struct serve *sv, const struct datagram *d)
 	return d->kept ? d->since_ns : sv->clock.now_ns;
 }
 
-/* Returns the arrival time of the oldest bytes that this pass reads of the session. */
+/* Returns when the oldest of the bytes that this pass reads of the session arrived. */
 static inline uint64_t
 session_since_ns(const struct serve *sv, const struct session *ss)
 {
@@ -38,8 +38,8 @@ session_waits(const struct serve *sv, struct session *ss, enum request_wait reas
 	ss->wait.blocked_ns = sv->clock.now_ns;
 }
 
-/* Records n requests that arrived before this turn and are answered now, by their kind or by the
- * reason of their wait. */
+/* Records n requests that arrived before this turn and are answered now: their kind, or why they
+ * waited. */
 static __attribute__((noinline, unused)) void
 record_late(struct serve *sv, const struct asker *who, uint32_t kind_row, uint64_t since_ns,
 	    uint32_t n)

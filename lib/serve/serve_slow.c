@@ -1,9 +1,9 @@
 /*
- * serve_slow.c - what the slow log records of a request, and of a turn.
+ * serve_slow.c - fills the slow log's records of a request, and of a turn.
  */
 #include "serve_record.h"
 
-/* Returns the key of op. The end of a value in pieces has no key of its own. */
+/* Returns the key of op. The end of a value that arrived in pieces has no key of its own. */
 static struct view
 key_of(const struct op *op)
 {
@@ -49,7 +49,7 @@ slow_late(struct serve *sv, const struct asker *who, uint32_t row, enum slow_rea
 	slow_log_put(&sv->slow, &r, true);
 }
 
-/* True if the part of ns above SLOW_MIN_NS is time for which the host took the CPU away. */
+/* True if the part of ns above SLOW_MIN_NS is time in which the host gave the CPU to others. */
 static bool
 is_the_hosts(const struct serve *sv, uint64_t ns)
 {

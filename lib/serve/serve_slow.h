@@ -14,7 +14,8 @@ static_assert((int)SLOW_MEMORY == WAIT_MEMORY && (int)SLOW_WINDOW == WAIT_WINDOW
 		      (int)SLOW_BACKEND == WAIT_BACKEND,
 	      "what a request waits for is a reason");
 
-/* The client of a slow request: a session, or the sender of a datagram. key: empty if unknown. */
+/* The client that sent a slow request: a session, or the sender of a datagram. key: empty if not
+ * known. */
 struct asker {
 	const struct session *session;
 	struct view key;
@@ -32,13 +33,13 @@ key_copied(uint8_t *to, const struct item *it)
 	return (struct view){to, key.len};
 }
 
-/* Logs count requests that arrived at since_ns and are answered in this turn, as slow_log_wants.
- * row: their transport and kind. */
+/* Logs `count` requests that arrived at since_ns and are answered in this turn; slow_log_wants()
+ * was true. row: their transport and kind. */
 void slow_late(struct serve *sv, const struct asker *who, uint32_t row, enum slow_reason reason,
 	       uint64_t since_ns, uint32_t count);
 
-/* Logs a turn that has ended and was slow, as slow_log_wants. Called before its requests are added
- * to cells. */
+/* Logs a turn that has ended and was slow; slow_log_wants() was true. Called before the turn's
+ * requests are added to cells. */
 void slow_turn(struct serve *sv, uint64_t end_ns);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * serve_storage.c - commands that store, in every protocol: their conditions and expiry, body and
- * reply.
+ * serve_storage.c - commands that store, in every protocol: conditions, expiry, body and reply.
  */
 #include "serve_record.h"
 
-/* Seconds; a longer exptime is a second of the wall clock. */
+/* In seconds. A larger exptime is a second of the wall clock. */
 #define RELATIVE_MAX_S (60 * 60 * 24 * 30)
 
 uint32_t
@@ -101,7 +100,7 @@ conditions_of(const struct mc_req *req)
 {
 	struct store_conditions conditions = {.mode = store_mode_of(req), .cas = req->cas};
 
-	/* A cas of 0 is no condition, except for verbs that always compare. */
+	/* A cas of 0 is no condition, except for verbs that always compare the cas. */
 	if ((req->flags & MC_BINARY) || (req->verb == MC_MS && extends(conditions.mode)))
 		conditions.compare = req->cas != 0;
 	if (req->verb != MC_MS)
@@ -132,8 +131,7 @@ storage_begin(struct serve *sv, struct op *op, struct fill *fill)
 		store_begin(sv->store, fill, req->key, op->hash, req->body_len, req->client_flags,
 			    serve_expiry_s(&sv->clock, exptime));
 
-	/* An append or prepend may be begun again (storage_finish), so it is counted when it
-	 * ends. */
+	/* An append or prepend may be begun again (storage_finish), so it is counted at its end. */
 	if (likely(r == STORE_OK) && likely(!extends(store_mode_of(req))))
 		set_count(sv, store_class_lookup(&sv->class_map, fill->item));
 	if (unlikely(r == STORE_NO_MEMORY))
@@ -141,9 +139,9 @@ storage_begin(struct serve *sv, struct op *op, struct fill *fill)
 	return r;
 }
 
-/* True if a refused set must delete the old value, which its client believes to be replaced. A
- * conditional set that finds no memory deletes nothing; one that is too large does, as in
- * memcached. */
+/* True if a refused set must delete the old value, since its client believes that it is replaced.
+ * As in memcached, a conditional set deletes it if the value is too large, but not for lack of
+ * memory. */
 static bool
 replaces(const struct mc_req *req, bool large)
 {
@@ -227,8 +225,8 @@ count_result(struct serve *sv, enum store_result r)
 		serve_count(sv, STORE_NO_MEMORY_COUNT);
 }
 
-/* Returns the result that is replied to an append or prepend. A value without room to grow stays
- * unchanged, and the reply is that for an absent value. */
+/* Returns the result with which an append or prepend is answered. A value that has no room to grow
+ * stays unchanged, and the reply is as if the key were absent. */
 static enum store_result
 extended(enum store_result r)
 {
@@ -281,7 +279,7 @@ storage_bad_end(struct serve *sv, struct op *op, struct fill *fill)
 	reply_error(sv, op, MC_ERR_CHUNK);
 }
 
-/* Executes a text set with a complete body that store_set_simple() has not stored. */
+/* Executes a text set with a complete body, if store_set_simple() has not stored it. */
 static __attribute__((noinline)) enum exec_status
 set_execute(struct serve *sv, struct op *op)
 {
@@ -313,7 +311,7 @@ set_execute(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* Executes a text set: no conditions, and nearly always the same reply. */
+/* Executes a text set, which has no conditions and nearly always the same reply. */
 enum exec_status
 execute_set(struct serve *sv, struct op *op)
 {
@@ -343,7 +341,7 @@ execute_store(struct serve *sv, struct op *op)
 
 	if (unlikely(op->body.data == NULL))
 		return body_begin(sv, op);
-	/* A datagram cannot wait for its share of the turn's work. */
+	/* A datagram cannot wait for its share of the work budget. */
 	if (unlikely(op->session == NULL) && op_is(op, VERB_TAKES_WORK) &&
 	    !copy_admit(sv, NULL, req, req->key, op->hash)) {
 		storage_refused(sv, op, STORE_NO_MEMORY);

@@ -1,5 +1,5 @@
 /*
- * serve_stream.c - replies of any length: takes the steps of a stream while there is room and work
+ * serve_stream.c - replies of any length: runs the steps of a stream while there is room and work
  * budget.
  */
 #include "serve_stream.h"
@@ -17,7 +17,7 @@ stream_end(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	st->kind = NULL;
 }
 
-/* Makes one step. Each byte that is written counts as a nanosecond of work. */
+/* Makes one step. Each byte written counts as a nanosecond of work. */
 static void
 step(struct serve *sv, struct session *ss, struct stream *st, struct out_buffer *buffer)
 {
@@ -28,8 +28,8 @@ step(struct serve *sv, struct session *ss, struct stream *st, struct out_buffer 
 	work_use(sv, ss, st->work + room - out_room(buffer));
 }
 
-/* Writes rows while there is room and work budget. ss NULL: there is no limit of work. The stream's
- * kind is NULL once the stream has ended. */
+/* Writes rows while there is room and work budget. ss NULL: work is not limited. When the stream
+ * has ended, its kind is NULL. */
 static void
 stream_fill(struct serve *sv, struct session *ss, struct stream *st, struct out_buffer *buffer)
 {
@@ -76,8 +76,7 @@ stream_resume(struct serve *sv, struct session *ss)
 	return STREAM_MORE;
 }
 
-/* Composes the whole reply to a datagram at once. Streams that are permitted over UDP are
- * bounded. */
+/* Composes the whole reply to a datagram at once. The streams permitted over UDP are bounded. */
 static void
 stream_write_all(struct serve *sv, struct op *op, struct stream *st)
 {
@@ -103,8 +102,8 @@ stream_start(struct serve *sv, struct op *op, const struct stream *st)
 			serve_count(sv, UDP_DROP_NO_MEMORY);
 		return EXEC_DONE;
 	}
-	/* No operation follows in this pass (serve_parse.c), so this operation's credit is still
-	 * free. */
+	/* No operation follows in this pass (serve_parse.c), so this operation's credit is not used
+	 * yet. */
 	ss->stream = copy;
 	ss->has_credit = true;
 	(void)stream_resume(sv, ss);

@@ -1,5 +1,5 @@
 /*
- * serve_tls.c - the sessions of pipes, as the room that decrypts their bytes uses them.
+ * serve_tls.c - the sessions of pipes, for the room that decrypts their bytes.
  */
 #include "serve_read_buf.h"
 #include "serve_tls.h"
@@ -10,7 +10,7 @@
 struct hooks {
 	struct serve_tls tls;
 	const struct serve_admin_ops *below;
-	/* The operations of `below`, with a turn() of our own. So services without TLS pay
+	/* The operations of `below`, with another turn(), so that services without TLS pay
 	 * nothing. */
 	struct serve_admin_ops ops;
 };

@@ -1,14 +1,13 @@
 /*
- * serve_work.c - the work budget of a turn, and the queue of connections that wait for a part of
- * it.
+ * serve_work.c - the work budget of a turn, and the queue of connections that wait for it.
  */
 #include "serve_internal.h"
 
 #define WORK_SHARES     (1u << 30)
 #define QUEUE_LOOKS_MAX 256u
 
-/* Returns the state of work, with this turn's budget. The first request for work in a turn sets the
- * budget, so other turns pay nothing. */
+/* Returns the state of work, with the budget of this turn. The first request for work in a turn
+ * sets the budget, so turns without one pay nothing. */
 static struct work *
 work_now(struct serve *sv)
 {
@@ -59,8 +58,8 @@ share_join(struct serve *sv, struct session *ss)
 	budget_join(&sv->work.shares, &ss->work.place, &ip);
 }
 
-/* Advances the connection's clock by work that it had while others waited. A clock that is behind
- * the common one stays behind by at most burst_ns of work. */
+/* Advances the connection's clock by the work that it was given while others waited. A clock behind
+ * the common one stays at most burst_ns behind. */
 static void
 share_use(struct serve *sv, struct session *ss, uint32_t ns, uint32_t burst_ns)
 {
@@ -116,9 +115,9 @@ session_at(struct list *at)
 	return container_of(at, struct session, work.link);
 }
 
-/* Inserts the session by its clock. The search begins at the front or at the end, by whether the
- * session's clock is behind or ahead of the common clock, which is near that of the first session.
- * It compares with at most QUEUE_LOOKS_MAX sessions; beyond them the order is not exact. */
+/* Inserts the session by its clock. The search begins at the end of the queue that is nearer: the
+ * front if the session's clock is behind the common clock, which is near that of the first session.
+ * It compares with at most QUEUE_LOOKS_MAX sessions, so the order may be inexact. */
 static void
 work_insert(struct work *w, struct session *ss)
 {
@@ -139,8 +138,7 @@ work_insert(struct work *w, struct session *ss)
 	list_push_back(at, &ss->work.link);
 }
 
-/* Takes the first session out of the queue as `next`, and makes it ready in the stack, behind all
- * that are ready. */
+/* Makes the first session of the queue `next`, and ready in the stack, after all that are ready. */
 static void
 next_wake(struct serve *sv)
 {
@@ -156,7 +154,7 @@ next_wake(struct serve *sv)
 	conn_requeue(sv->stack, w->next->conn);
 }
 
-/* Puts `next` back into the queue if it was not visited, so that another session may come first. */
+/* Puts `next` back into the queue if it was not visited, so that another session may be first. */
 static void
 next_requeue(struct serve *sv)
 {
@@ -196,7 +194,7 @@ work_wait_behind(struct serve *sv, struct session *ss)
 	work_wait(sv, ss);
 }
 
-/* A connection is visited once a pass, so that its operations are of one visit. */
+/* A connection is visited only once in a pass, so that its operations there are of one visit. */
 bool
 work_visit(struct serve *sv, struct session *ss)
 {
@@ -206,8 +204,8 @@ work_visit(struct serve *sv, struct session *ss)
 		return false;
 	if (!work_may_continue(sv, ss) || ss->work.pass == sv->pass) {
 		sv->more |= work_may_continue(sv, ss);
-		/* The session may have left the queue and joined it again since its last visit in
-		 * this pass. */
+		/* Since its last visit in this pass the session may have left the queue and joined
+		 * it again. */
 		if (ss->work.again_pass != sv->pass)
 			session_requeue(sv, ss);
 		ss->work.again_pass = sv->pass;

@@ -20,15 +20,15 @@
 
 enum session_body {
 	BODY_NONE,
-	/* The request's line is an operation of this pass; its execution chooses the next state. */
+	/* The request's line is an operation of this pass; its execution sets the next state. */
 	BODY_WAIT,
 	BODY_FILL,    /* bytes go into the fill */
-	BODY_SWALLOW, /* bytes are discarded */
-	BODY_TOKEN,   /* bytes go into the token, a name and a password */
+	BODY_SWALLOW, /* bytes of the body are discarded */
+	BODY_TOKEN,   /* bytes go into the token, which is a name and a password */
 	BODY_FILLED,  /* the fill is complete and waits for the backend */
 };
 
-/* The reason for which a connection is closed, for watchers. */
+/* Why a connection is closed, for watchers. */
 enum session_end {
 	SESSION_END_NORMAL, /* requested by the client, or the end of its stream */
 	SESSION_END_ERROR,
@@ -36,12 +36,12 @@ enum session_end {
 	SESSION_END_SHUTDOWN,
 };
 
-/* The bytes that follow a value in a reply. */
+/* The bytes after a value in a reply. */
 enum value_tail {
 	TAIL_NONE, /* nothing: binary protocol */
-	TAIL_LINE, /* a line end; the same request has further values */
+	TAIL_LINE, /* a line end; other values of the same request follow */
 	TAIL_LAST, /* a line end; this value ends the reply */
-	TAIL_END,  /* a line end and END: the last value of a retrieval line */
+	TAIL_END,  /* a line end and END, after the last value of a retrieval line */
 };
 
 #define VALUE_TAIL_MAX 7u
@@ -55,31 +55,31 @@ value_tail_put(uint8_t *at, enum value_tail tail)
 	return tail == TAIL_END ? mc_put_view(at, mc_reply_line[MC_END]) : at;
 }
 
-/* The unsent rest of a large value. The reply up to it is queued. */
+/* The unsent rest of a large value. The reply before it is queued. */
 struct value_rest {
 	const struct item *item; /* NULL: no rest */
 	uint32_t offset;
 	uint8_t tail;     /* enum value_tail */
-	uint16_t arrival; /* number of the arrival that still fills it; 0: the value is complete */
+	uint16_t arrival; /* arrival still filling it; 0: the value is complete */
 };
 
 extern const struct lender value_lender; /* serve_defer.c: pins the values that the port reads */
 
 struct stream_kind; /* serve_stream.h */
 
-/* A position in a reply of many rows, which are written when there is room. */
+/* A position in a reply of many rows, which are written as there is room. */
 struct stream {
 	const struct stream_kind *kind; /* NULL: no such reply */
 	bool binary;                    /* rows are packets of the binary protocol */
-	bool rows_done;                 /* all rows are written; the end of the reply is not */
-	/* In `stats slabs`, all classes are written, but the totals are not. */
+	bool rows_done;                 /* all rows are written, but not the end of the reply */
+	/* For `stats slabs`: all classes are written, but not the totals. */
 	bool totals;
-	bool later; /* set by a step that can do no more in this turn */
+	bool later; /* set by a step that cannot do more in this turn */
 	struct mc_bin_echo echo;
-	uint32_t row;     /* the next row, within the class or connection of `at` */
-	uint32_t at, sub; /* a class; or a core, and in sub a slot */
-	uint32_t left;    /* items that may still be listed */
-	/* Work of a step, in ns, apart from the bytes that it writes (serve_work.h). */
+	uint32_t row;     /* the next row of the class or connection in `at` */
+	uint32_t at, sub; /* at: a class or a core; sub: a slot of that core */
+	uint32_t left;    /* most items that are still to be listed */
+	/* Estimated ns of a step, without the bytes that it writes (serve_work.h). */
 	uint32_t work;
 	struct walk_cursor cursor;
 	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* a bit for each class to list */
@@ -89,72 +89,70 @@ struct stream {
 enum session_sched {
 	SCHED_READY,   /* requests are read */
 	SCHED_WATCHER, /* the connection watches: its input is discarded */
-	SCHED_QUEUED,  /* not visited: the session waits in the work queue (serve_work.h) */
-	SCHED_NEXT,    /* the first of the work queue: at its next visit it uses its share */
-	/* A connection that the backend opened: it carries no requests (backend_link.h). */
+	SCHED_QUEUED,  /* not visited, since the session is in the work queue (serve_work.h) */
+	SCHED_NEXT,    /* first of the work queue: it uses its share at its next visit */
+	/* A connection that the backend opened; it carries no requests (backend_link.h). */
 	SCHED_LINK,
 	/* The encrypted side of a TLS connection; requests arrive on its pipe (serve_tls.h). */
 	SCHED_WIRE,
 };
 
-/* The progress of a fill at the last check for a stall (serve_fills.c). */
+/* Progress of a fill at the last check for a stall (serve_fills.c). */
 struct fill_progress {
 	uint32_t second; /* 0: not checked yet */
 	uint32_t filled;
 };
 
-/* The session's value in the fill quota, while it waits for the quota and after it is begun
- * (serve_begun.h). */
+/* The session's value as the fill quota sees it: waiting for quota, or begun (serve_begun.h). */
 struct session_quota {
-	uint8_t part;      /* enum fill_quota_part: the queue in which it waits */
-	uint8_t account;   /* what it is charged to once it is begun: enum fill_quota_part */
-	bool asleep;       /* it waits outside the queue: fill_quota_sleeps() */
-	bool starved;      /* bytes of it were dropped, and none have arrived since */
-	bool idle;         /* at the last check its peer could have sent more */
-	uint32_t present;  /* bytes that had arrived when it was begun */
-	uint32_t filled;   /* bytes of it that had arrived at the last check */
-	uint32_t idle_us;  /* time in which its peer could have sent more, and did not */
-	uint64_t bytes;    /* of the quota that it holds */
-	uint64_t ticket;   /* its number in the queue; 0: it does not wait */
-	uint64_t since_ns; /* when its wait began; after it is begun, when it was checked last */
+	uint8_t part;      /* enum fill_quota_part: the queue that it waits in */
+	uint8_t account;   /* enum fill_quota_part: the account that it is charged to, once begun */
+	bool asleep;       /* the value waits outside the queue (fill_quota_sleeps()) */
+	bool starved;      /* bytes of the body were dropped, and none have arrived since */
+	bool idle;         /* at the last check the peer could have sent more */
+	uint32_t present;  /* bytes that had arrived when the value was begun */
+	uint32_t filled;   /* bytes that had arrived at the last check */
+	uint32_t idle_us;  /* time in which the peer could have sent more and did not, in us */
+	uint64_t bytes;    /* bytes of quota that the value holds */
+	uint64_t ticket;   /* position in the queue (serve_begun.c); 0: it does not wait */
+	uint64_t since_ns; /* begin of the wait; for a begun value, the last check */
 	struct fill_progress progress;
 };
 
 /* The latest wait of a request of the session, for residence.h. */
 struct session_wait {
 	uint64_t arrived_ns; /* arrival of the oldest request that is not answered */
-	uint64_t blocked_ns; /* the turn in which a request waited last */
+	uint64_t blocked_ns; /* the last turn in which a request waited */
 	uint8_t reason;      /* enum request_wait */
 };
 
 /* The session's place in the queue for work budget (serve_work.h). */
 struct session_work {
 	uint32_t pass; /* the pass in which it joined the queue */
-	/* The pass in which it found no budget, and was queued for another visit. */
+	/* The pass in which the session found no budget, and was queued to be visited again. */
 	uint32_t again_pass;
-	uint64_t clock; /* its virtual time */
+	uint64_t clock; /* the session's virtual time */
 	struct budget_place place;
 	struct list link;
 };
 
-/* A token, which is a name and a password, that is being read. bytes: a chunk; NULL: there is
- * none. */
+/* A token, which is a name and a password, that is being read. bytes: a chunk; NULL: no token. */
 struct session_token {
 	uint8_t *bytes;
 	uint32_t len;
 };
 
-/* Limit of a wait for memory. Evicting for a value of 128 MB takes some thousand turns. The limit
- * also covers another core that is in a turn as long as that. */
+/* Most turns of a wait for memory. Evicting for a value of 128 MB takes some thousand turns; the
+ * rest allows for another core whose turn takes as long as all of these. */
 #define MEMORY_WAIT_TURNS_MAX (1u << 20)
 
 struct session {
-	struct conn *conn; /* NULL: no connection in this slot */
+	struct conn *conn; /* NULL: the slot has no connection */
 	struct mc_parser parser;
 	uint8_t body;      /* enum session_body */
-	bool filling;      /* the fill is begun, and not yet finished or abandoned */
+	bool filling;      /* the fill is begun, and neither finished nor abandoned */
 	bool bad_end;      /* the body does not end in CR LF */
-	uint8_t body_end;  /* bytes that were read of the line end behind the value */
+	uint8_t body_end;  /* bytes of the line end after the value that were read */
 	bool closing;      /* no further input is read */
 	bool answered;     /* during a drain: the client waits for the last request's reply */
 	bool admitted;     /* the connection counts for the limit -c */
@@ -171,48 +169,48 @@ struct session {
 	/* When the oldest bytes that late_pass reads arrived (residence.h). */
 	uint64_t since_ns;
 	union {
-		uint64_t waits; /* 0: the next request waits for none of these */
+		uint64_t waits; /* 0: the next request waits for none of the following */
 		struct {
 			/* Turns for which the request has waited for memory. */
 			uint32_t memory_wait_turns : 21;
 			uint32_t pending_count : 11; /* number of the session's pending requests */
-			/* The session is in a queue for a place in the table of pending
-			 * requests. */
+			/* The session is in the queue of a lane, for a place in the table of
+			 * pending requests. */
 			uint32_t place_queued : 1;
-			/* The session has such a place, in this turn. */
+			/* The session has such a place for this turn. */
 			uint32_t place_granted : 1;
-			uint32_t place_refused : 1; /* it had no place when its deadline passed */
+			uint32_t place_refused : 1; /* its deadline passed before it got a place */
 		};
 	};
 	uint32_t memory_wait_last_turn; /* the last turn in which it waited for memory */
 	uint32_t flushes;               /* store_flushes() when its flush_all began to wait */
-	/* Bytes of this pass that may have to go back: those from the first request on that may
-	 * wait. */
+	/* Bytes of this pass that may have to go back: from the first request on that may wait. */
 	uint32_t deferrable_bytes;
-	/* In this turn the stack has room for the reply to the next operation. */
+	/* The stack has room, in this turn, for the reply to the next operation. */
 	bool has_credit;
 	bool pending_counted; /* the next request was already counted when it arrived */
-	/* Later gets may be asked for before the pending ones are answered. */
+	/* Later gets may be asked for while earlier ones are pending. */
 	bool ahead;
-	bool pipeline_stopped; /* nothing more is asked for until a kept request is completed */
-	uint16_t reads_behind; /* kept retrievals behind the last kept write */
-	/* Pending requests whose answer will be used again for a later key of their line. */
+	bool pipeline_stopped; /* no request is asked for until a kept one is completed */
+	uint16_t reads_behind; /* kept retrievals after the last kept write */
+	/* Pending requests whose answer will be used again, for a later key of their line. */
 	uint16_t passed_on;
 	/* Offset of the next get that may be asked for ahead; all pending requests are before it.
-	 * Offsets count from the beginning of the read buffer; those from read_buf_len on are of
-	 * unread bytes of the connection. */
+	 * Offsets count from the beginning of the read buffer; those from read_buf_len on are
+	 * offsets of unread bytes of the connection. */
 	uint32_t ahead_at;
 	struct mc_parser ahead_parser; /* the parser's state at ahead_at */
-	/* Hashes of gets that wait and were not asked for; one bit stands for several. */
+	/* Bits for the hashes of gets that wait and were not asked for; a bit stands for several
+	 * hashes. */
 	uint64_t left_out;
-	/* The lane in whose queue the session is, or for which it has a place. */
+	/* The lane in whose queue the session waits, or in which it has a place. */
 	uint16_t place_lane;
 	uint16_t reader; /* state of its client's reading (backend/pending_unread.h) */
-	/* Length of the value with which the request waits for a place. */
+	/* Length of the value for which the request needs a place. */
 	uint32_t place_bytes;
-	uint64_t place_since_ns; /* when it began to wait for a place; 0: it does not wait */
+	uint64_t place_since_ns; /* begin of the wait for a place; 0: it does not wait */
 	/* Pending requests in the order of their bytes. pending: retrievals that will be executed
-	 * again; kept: kept requests. One of the lists is empty (backend/pending.h). */
+	 * again. kept: kept requests. One of the two lists is empty (backend/pending.h). */
 	struct pending *pending, *kept;
 	struct pending *kept_last; /* the last of kept, if there is one */
 
@@ -222,23 +220,23 @@ struct session {
 	uint32_t read_buf_at, read_buf_len;
 	struct budget_place read_buf_place;
 	struct list read_buf_link;  /* in serve.read_bufs while the session has a place */
-	uint64_t read_buf_since_ns; /* when its bytes arrived */
+	uint64_t read_buf_since_ns; /* when the bytes of the read buffer arrived */
 	/* When the bytes from newer_at on arrived. 0: all bytes arrived at read_buf_since_ns. */
 	uint64_t newer_since_ns;
 	uint32_t newer_at;
-	uint32_t answer_bytes; /* mean length of values that a backend has answered; 0: none yet */
+	uint32_t answer_bytes; /* mean length of the values answered; 0: none yet */
 
-	/* Unread bytes of the body and its line end. If the request waits with its body unread,
-	 * they include its line. */
+	/* Unread bytes of the body and its line end. While the request waits with its body unread,
+	 * also those of its line. */
 	uint64_t body_left;
-	struct mc_req filling_req; /* the request of the body; its key is not valid */
+	struct mc_req filling_req; /* the request that the body belongs to, without its key */
 	struct fill fill;
 	struct value_rest value;
 	struct stream stream;
 
 	struct session_quota quota;
-	/* Links a session that waits for quota into its queue, one with a begun value into
-	 * serve.fills, and one that waits for a place into the queue of its lane. */
+	/* Link in one of: the queue for quota, while the session waits for it; serve.fills, with a
+	 * begun value; the queue of a lane, while the session waits for a place. */
 	struct list quota_link;
 	struct session_wait wait;
 	struct session_work work;
@@ -257,7 +255,7 @@ session_peek(const struct session *ss)
 }
 
 /* True if the connection still has bytes of pending requests. They are moved to the read buffer
- * before they are parsed, so that offsets stay right. */
+ * before they are parsed, so that offsets stay valid. */
 static inline bool
 session_asks_beyond(const struct session *ss)
 {
@@ -283,7 +281,7 @@ session_skip(struct stack *stack, struct session *ss, uint32_t n)
 		conn_advance(stack, ss->conn, n);
 }
 
-/* True if more of a request is to arrive: of a body, or of a line that is discarded. */
+/* True if more bytes of a request must arrive: of a body, or of a line that is discarded. */
 static inline bool
 session_is_amid(const struct session *ss)
 {

@@ -1,6 +1,6 @@
 /*
- * udp_rate_limit.c - count-min sketches with conservative update: only the smaller cells are
- * raised.
+ * udp_rate_limit.c - count-min sketches with conservative update, which raises only the smaller
+ * cells.
  */
 #include "udp_rate_limit.h"
 
@@ -33,7 +33,7 @@ bool
 udp_rate_limit_spares(const struct udp_rate_limit *g, const struct ip_addr *ip, uint64_t asked,
 		      uint64_t answer)
 {
-	/* Without this server, the source itself could send as many bytes. */
+	/* The reply is not longer than the request, so it amplifies nothing. */
 	if (answer <= asked)
 		return true;
 	for (uint32_t i = 0; i < g->network_count; i++)
@@ -55,7 +55,7 @@ cell_of(struct sketch *s, uint32_t row, uint64_t hash)
 	return &s->cells[row][(uint32_t)(hash >> (32 * row)) & (SKETCH_CELLS - 1)];
 }
 
-/* Returns at least the bytes that the owner of this hash has got in this second. */
+/* Returns how many bytes the owner of this hash has got in this second, or more. */
 static uint32_t
 sketch_used(struct sketch *s, uint64_t hash, uint32_t second)
 {
@@ -71,8 +71,8 @@ sketch_used(struct sketch *s, uint64_t hash, uint32_t second)
 	return used;
 }
 
-/* Raises the cells to `used`. A cell that counts more stays as it is: conservative update (Estan
- * and Varghese, SIGCOMM 2002). */
+/* Raises the cells to `used`. A cell that is higher stays as it is: conservative update (Estan and
+ * Varghese, SIGCOMM 2002). */
 static void
 sketch_raise(struct sketch *s, uint64_t hash, uint32_t used)
 {

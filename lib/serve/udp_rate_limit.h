@@ -1,11 +1,12 @@
 /*
- * udp_rate_limit.h - limits how many more bytes a second a UDP source is sent than it has sent.
+ * udp_rate_limit.h - limits by how many bytes a second the replies to a UDP source may exceed its
+ * requests.
  *
  * The source of a datagram can be forged, so a reply that is longer than its request amplifies an
  * attack (US-CERT TA14-017A; memcached's UDP port was the largest known). Networks whose addresses
- * cannot be forged from outside are exempt. Every other source has a budget of bytes a second
- * beyond those that it sent. An attacker who can forge one source can forge thousands, so the
- * network of a source has a budget, too, and so have all sources together.
+ * cannot be forged from outside are exempt. Every other source has a budget: the bytes a second by
+ * which its replies may exceed its requests. An attacker who can forge one source can forge
+ * thousands, so the network of a source has a budget, too, and so have all sources together.
  *
  * Shape:  a sketch for sources, and one for networks: two rows of cells, where each source has one
  *         cell of each row (Cormode and Muthukrishnan, "An improved data stream summary: the
@@ -34,7 +35,7 @@ struct sketch {
 	struct sketch_cell cells[SKETCH_ROWS][SKETCH_CELLS];
 };
 
-/* Budgets of a network, and of all sources, as multiples of a source's budget. */
+/* Budgets of a network, and of all sources together, in budgets of one source. */
 #define UDP_NETWORK_SHARES 4u
 #define UDP_TOTAL_SHARES   16u
 
@@ -52,21 +53,23 @@ struct udp_source {
 	uint64_t hash, network_hash;
 };
 
-/* Exempts a network. prefix_len: of 128 bits. Networks beyond EXEMPT_NETWORKS_MAX are ignored. */
+/* Exempts a network. prefix_len counts from the first of 128 bits. Networks beyond
+ * EXEMPT_NETWORKS_MAX are ignored. */
 void udp_rate_limit_exempt(struct udp_rate_limit *g, const struct ip_addr *ip, uint32_t prefix_len);
 
-/* Returns the part of an address that has one budget. For IPv6 these are the first 64 bits,
- * since a host with one address of such a network can have all (RFC 7421 section 2). */
+/* Returns the part of an address that has a budget. For IPv6 that is the first 64 bits, since a
+ * host with one address in such a network can have all (RFC 7421 section 2). */
 struct view udp_rate_limit_source(const struct ip_addr *ip);
 /* Returns the network of an address: a /24, or for IPv6 a /56, the usual size of a site (RFC
  * 6177). */
 struct view udp_rate_limit_network(const struct ip_addr *ip);
 
-/* True if a reply of `answer` bytes to a request of `asked` bytes from ip needs no budget. */
+/* True if a reply of `answer` bytes to a request of `asked` bytes from this address needs no
+ * budget. */
 bool udp_rate_limit_spares(const struct udp_rate_limit *g, const struct ip_addr *ip, uint64_t asked,
 			   uint64_t answer);
-/* Charges `bytes` bytes, which the source would get beyond those it sent. False: that would exceed
- * a budget, and nothing is charged. */
+/* Charges `bytes` bytes by which a reply exceeds its request. False: that would exceed a budget,
+ * and nothing is charged. */
 bool udp_rate_limit_book(struct udp_rate_limit *g, const struct udp_source *source, uint32_t second,
 			 uint64_t bytes);
 

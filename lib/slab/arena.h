@@ -5,11 +5,11 @@
  * elsewhere after a restart.
  *
  * Shape:  pages of 1 << page_shift bytes; the index has the first ones, so reference 0, in page 0,
- *         names no item. Pages hold no pointer. What does (free lists, classes, the index's
- *         address) lies before them (image.h), and is made anew.
+ *         names no item. Pages hold no pointer. Whatever holds pointers (free lists, classes, the
+ *         index's address) lies before the pages (image.h), and a successor process makes it anew.
  *
  * Units:  a reference counts granules of 1 << shift bytes: 8 up to 32 GiB of memory, 16 up to 64,
- *         and so on; 256 up to 1 TiB. An object is at least a granule, and a multiple of it.
+ *         and so on; 256 up to 1 TiB. The size of an object is a multiple of a granule.
  *
  * Owner:  the image (image.h).
  *

@@ -1,17 +1,17 @@
 /*
  * asked.h - which evicted keys are read again soon, and not stored.
  *
- * Ghosts (ghost.h) find a key that a set stores again. A value that is written once and read once
- * some time later is not stored again: its read misses, and nothing follows. So the evictions of a
- * part of all keys are noted here, and every read that misses looks for its note. A set of the key
- * removes the note, since the ghost counts that return.
+ * Ghosts (ghost.h) show that a key was evicted too early when a set stores it again. They do not
+ * see a value that is written once, and later read once: its read misses, and no set follows. So
+ * the evictions of a sample of all keys are noted here, and each read that misses searches for a
+ * note of its key. A set of the key removes the note, since its ghost counts then.
  *
- * Shape:  groups of four entries of 64 bits, found by the hash; a new one pushes out the oldest.
- *         An entry counts once, so a client that polls a key moves nothing.
+ * Shape:  groups of four entries of 64 bits, found by the hash; a new one pushes out the oldest. An
+ *         entry counts once, so a client that polls a key has no further effect.
  * Owner:  the store's private memory; not kept over a restart.
- * Thread: any core, without a lock: entries are hints. A class's wait is under its lock.
- * Bounds: one key in 2^shift, so that 4,096 to 8,191 items of the class with most objects are
- *         noted; 32 bits of the hash identify a key. One group a call.
+ * Thread: any core, without a lock: entries are hints. A class's waits are under its lock.
+ * Bounds: the sample is one key in 2^shift, so that it covers 4,096 to 8,191 items of the class
+ *         with most objects. 32 bits of the hash identify a key. A call reads one group.
  */
 #ifndef CLOCKOO_ASKED_H
 #define CLOCKOO_ASKED_H
@@ -23,42 +23,48 @@
 
 #define ASKED_GROUPS    4096u
 #define ASKED_A_GROUP   4u
-#define ASKED_ITEMS     4096u /* of the largest class, noted at least */
+#define ASKED_ITEMS     4096u /* least number of items of the largest class in the sample */
 #define ASKED_SHIFT_MAX 15u
 #define ASKED_CLASSES   256u
 #define ASKED_AGE_BITS  22u
-/* Probation is too short if one in ASKED_PART of the evictions is asked for, and ASKED_MIN at
+/* Probation is too short if reads asked for 1/ASKED_PART of the evicted keys, and for ASKED_MIN at
  * least. */
 #define ASKED_PART 200u
 #define ASKED_MIN  4u
-/* Counts lose this part of themselves each time they are judged. */
+/* Counts lose 1/ASKED_FORGET of themselves each time they are judged. */
 #define ASKED_FORGET 4u
-/* Windows until a shorter probation is tried: the first time, and at most. A trial that fails makes
- * the next wait ASKED_WAIT_TIMES as long. */
+/* Windows to wait before a shorter probation is tried: at first, and at most. A trial that fails
+ * multiplies the next wait by ASKED_WAIT_TIMES. */
 #define ASKED_WAIT_FIRST 32u
 #define ASKED_WAIT_MOST  512u
 #define ASKED_WAIT_TIMES 4u
 
-/* Per-class counts, from probation and by the CLOCK hand: noted evictions, and those asked for. */
+/* Counts of a class: evictions noted, and those that a read asked for. [0]: from probation, [1]: by
+ * the CLOCK hand. */
 struct asked_class {
 	_Atomic uint32_t left[2], asked[2];
-	_Atomic uint32_t out;     /* evictions, noted or not; it wraps */
-	_Atomic uint32_t objects; /* of the class */
-	uint32_t longest;         /* windows that the first trial waits; 0: nothing was asked for */
-	uint32_t wait, waited;    /* windows that the next trial waits; those left */
-	uint32_t quiet;           /* windows since no trial waits */
-	uint32_t enough;          /* the step that probation had before it became shorter */
-	bool fell;                /* probation became shorter since it was too short last */
+	_Atomic uint32_t out;     /* evictions of the class, noted or not; the count wraps */
+	_Atomic uint32_t objects; /* objects of the class */
+	/* Windows that the first trial waits; 0: no read has asked for a key. */
+	uint32_t longest;
+	/* Windows that the next trial waits in all, and those left of them. */
+	uint32_t wait, waited;
+	uint32_t quiet;  /* windows since the last wait ended */
+	uint32_t enough; /* the step of probation before it was last made shorter */
+	bool fell;       /* probation was made shorter since it was last too short */
 };
 
 struct asked {
 	_Atomic uint64_t entry[ASKED_GROUPS][ASKED_A_GROUP]; /* the latest first; 0: none */
-	_Atomic uint32_t mask;               /* bits of a hash that are 0 if its key is noted */
-	_Atomic uint32_t shift, shift_class; /* the class whose objects decide the shift */
+	/* A key is in the sample if these bits of its hash are 0. */
+	_Atomic uint32_t mask;
+	/* Log2 of the sample's part, and the class whose objects decide it. */
+	_Atomic uint32_t shift, shift_class;
 	struct asked_class class[ASKED_CLASSES];
 };
 
-/* Layout of an entry: 32 bits of hash, 8 of class, kept, taken, age in 2^shift evictions. */
+/* Layout of an entry, from the top: 32 bits of hash, 8 of class, ASKED_KEPT, ASKED_TAKEN, age in
+ * units of 2^shift evictions. */
 #define ASKED_KEPT  (1ull << 23)
 #define ASKED_TAKEN (1ull << 22)
 #define ASKED_AGE   ((1ull << ASKED_AGE_BITS) - 1)
@@ -69,7 +75,7 @@ asked_shift(const struct asked *a)
 	return atomic_load_explicit(&a->shift, memory_order_relaxed);
 }
 
-/* True if keys with this hash are noted. */
+/* True if keys with this hash are in the sample. */
 static inline bool
 asked_notes(const struct asked *a, uint64_t hash)
 {
@@ -100,7 +106,7 @@ asked_load(const _Atomic uint32_t *n)
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
 
-/* Notes the eviction of an item: from probation, or (kept) by the CLOCK hand. */
+/* Notes the eviction of an item: by the CLOCK hand (kept), or from probation. */
 static inline void
 asked_note(struct asked *a, uint32_t class, uint64_t hash, bool kept)
 {
@@ -131,8 +137,8 @@ asked_find(struct asked *a, uint64_t hash)
 	return NULL;
 }
 
-/* True if a longer probation would have kept the item: less than half of the class was evicted
- * since. */
+/* True if a longer probation would have kept the item: since its eviction less than half of the
+ * class was evicted. */
 static inline bool
 asked_in_time(const struct asked *a, uint64_t entry)
 {
@@ -143,7 +149,7 @@ asked_in_time(const struct asked *a, uint64_t entry)
 	return age <= asked_load(&c->objects) >> shift >> 1;
 }
 
-/* Counts the first read of a noted key that misses. */
+/* Counts a read that misses, if it is the first one of a noted key. */
 static inline void
 asked_missed(struct asked *a, uint64_t hash)
 {
@@ -160,7 +166,7 @@ asked_missed(struct asked *a, uint64_t hash)
 	asked_add(&a->class[entry >> 24 & 0xff].asked[(entry & ASKED_KEPT) != 0], 1);
 }
 
-/* Removes the note of a key that is stored, and what a read of it has counted. */
+/* Removes the note of a key that is stored, and uncounts the read that asked for it. */
 static inline void
 asked_stored(struct asked *a, uint64_t hash)
 {
@@ -171,14 +177,14 @@ asked_stored(struct asked *a, uint64_t hash)
 	if (entry == 0)
 		return;
 	atomic_store_explicit(at, 0, memory_order_relaxed);
-	/* Two cores may take back one question: the count is a hint, and no less than none. */
+	/* Two cores may uncount the same read. The count is a hint, and does not fall below 0. */
 	if ((entry & ASKED_TAKEN) != 0 && asked_load(n) != 0)
 		asked_add(n, UINT32_MAX);
 }
 
 /* ---- under the class's lock ---- */
 
-/* Sets a class's number of objects. The class with most objects decides how many keys are noted. */
+/* Sets a class's number of objects. The class with most objects decides the size of the sample. */
 static inline void
 asked_resize(struct asked *a, uint32_t class, uint32_t objects)
 {
@@ -194,8 +200,8 @@ asked_resize(struct asked *a, uint32_t class, uint32_t objects)
 	atomic_store_explicit(&a->mask, (1u << shift) - 1, memory_order_relaxed);
 }
 
-/* True if enough of the keys evicted on probation are asked for again, and more often than those
- * that the CLOCK hand evicted. tried: keys on probation; kept: others. */
+/* True if reads ask for enough of the keys evicted on probation (tried), and more than twice as
+ * often as for those that the CLOCK hand evicted (kept). */
 static inline bool
 asked_for(const struct asked_class *c)
 {
@@ -219,8 +225,8 @@ asked_forget(struct asked_class *c)
 	}
 }
 
-/* Notes that probation was too short at this step, and returns the step to continue from: if
- * probation had become shorter, the step that was long enough. The next trial waits longer then. */
+/* Notes that probation was too short at this step. Returns the step to continue from: the one that
+ * was long enough, if probation had been made shorter; then the next trial waits longer, too. */
 static inline uint32_t
 asked_rises(struct asked_class *c, uint32_t step)
 {
@@ -238,8 +244,8 @@ asked_rises(struct asked_class *c, uint32_t step)
 	return step;
 }
 
-/* True if probation may become shorter than at this step. The first trial waits longest; each trial
- * that no read refutes halves the next wait. */
+/* True if a step shorter than this may be tried. The first trial waits longest. Each trial that no
+ * read refutes halves the next wait. */
 static inline bool
 asked_lets_fall(struct asked_class *c, uint32_t step)
 {

@@ -1,40 +1,43 @@
 /*
  * balance.c - chooses the pages that move between classes, and the time of each move.
  *
- * An item that is not used is evicted within a round of its class's hand. If all hands take equally
- * long for a round, items of all classes are evicted at the same age, as if they shared one CLOCK.
- * A hit of a small item takes less memory, so a hand's speed is what it passes by bytes, not by
- * objects. A page moves from the class with the slowest hand to the one with the fastest: the
- * further apart their speeds are, the sooner; below 3 : 2 not at all. A class with free objects to
- * spare gives first. A class that is filling a page neither gives nor gets: its hand stands still
- * meanwhile.
+ * An item that is not used is evicted within a round of its class's hand. If all hands took equally
+ * long for a round, items of all classes would be evicted at the same age, as if they shared one
+ * CLOCK. But a hit of a small item costs less memory, so a hand's speed is what it passes divided
+ * by bytes, not by objects. Pages move from the class with the slowest hand to the one with the
+ * fastest: the further apart the speeds, the more often; below a ratio of 3 : 2 not at all. A class
+ * with free objects to spare gives first. A class that is filling a new page neither gives nor
+ * gets, since its hand stands still meanwhile.
  *
- * Time is measured in bytes evicted for want of memory (slab_age): without such evictions no page
- * moves.
+ * Time is measured in bytes evicted because memory was needed (slab_age). Without such evictions no
+ * page moves.
  */
 #include "balance.h"
 #include "class_merge.h"
 #include "hand_speed.h"
 
-/* Expiry is enough if no hand evicted while this part of all memory was evicted elsewhere. */
+/* Expiry alone serves a class if its hands evicted nothing while 1/ENOUGH_PARTS of all memory was
+ * evicted elsewhere. */
 #define ENOUGH_PARTS 16u
-/* The idle test is made each time a 16th of all memory was evicted. A class that got a page since
- * then gives none, and one that allocated nothing gets none. */
+/* A class that got a page while the last 1/SPEED_PARTS of all memory was evicted gives none. One
+ * that allocated nothing in that time gets none. The idle test is made once in that time. */
 #define SPEED_PARTS 16u
-/* A class is dead if it allocated nothing while a fourth of all memory was evicted, nor was a page
- * of it spared, since it was in use: what is on a last page has no other to move to. */
+/* A class is dead if, while 1/DEAD_PARTS of all memory was evicted, it allocated nothing and no
+ * page of it was spared for being in use. A dead class gives its last page, whose items have no
+ * other page to move to. */
 #define DEAD_PARTS 4u
-/* Evictions (slab_age) between two pages that a class with slack gives. A page given sooner would
- * be one that its next sets fill. */
+/* Evictions (slab_age) between two pages given by a class with slack. A page given sooner would be
+ * one that the class's next sets would fill. */
 #define SLACK_BETWEEN (4 * AGE_PAGE)
-/* Evictions between two pages that a class of large objects gives for the reserve. Items evicted
- * with its own page count: the class gives the next page, too, unless some of them moved or were
- * free. */
+/* Evictions (slab_age) between two pages given by a class of large objects because it borrowed from
+ * the reserve. Evictions for the first page count, so the second one follows at once, unless some
+ * items of the first moved or were free. */
 #define BORROWED_BETWEEN AGE_PAGE
-/* Donors tried for one page. */
+/* Most donors tried for one page. */
 #define DONORS_TRIED 8u
 
-/* The evictions between two moves of pages, by the ratio of the speeds of the two hands. */
+/* Evictions between two moves of pages, by the ratio of the speeds of the fastest and the slowest
+ * hand. */
 static const struct {
 	uint32_t fast, slow; /* fast : slow */
 	uint32_t between;    /* in units of slab_age */
@@ -44,7 +47,7 @@ static const struct {
 	    {5, 2, 4 * AGE_PAGE},
 	    {3, 2, 16 * AGE_PAGE}};
 
-/* True if the class has grown so lately that its hand's speed means little. */
+/* True if the class got a page so lately that its hand's speed means little. */
 static bool
 class_is_growing(const struct slab *sl, const struct slab_class *c)
 {
@@ -52,8 +55,8 @@ class_is_growing(const struct slab *sl, const struct slab_class *c)
 			       SPEED_PARTS);
 }
 
-/* Free objects of the class beyond slab_class_ahead and a page and an eighth. None of chunks, which
- * do not move, and for which a value may be waiting. */
+/* Returns the class's free objects beyond slab_class_ahead and a page and an eighth. 0 for the
+ * class of chunks, which do not move, and for which a value may be waiting. */
 static uint32_t
 class_slack(const struct slab *sl, const struct slab_class *c)
 {
@@ -66,7 +69,7 @@ class_slack(const struct slab *sl, const struct slab_class *c)
 	return free > need ? free - need : 0;
 }
 
-/* True if the class has free objects that it does not need, as after it got a page. */
+/* True if the class has free objects that it does not need, as it has after it got a page. */
 static bool
 class_has_spare(const struct slab_class *c)
 {
@@ -81,8 +84,8 @@ class_allocates(const struct slab *sl, const struct slab_class *c)
 			       SPEED_PARTS);
 }
 
-/* True if expiry alone frees all that the class needs: for some time its hands have evicted
- * nothing, and it got no page. */
+/* True if expiry alone frees all that the class needs: for some time its hands have evicted nothing
+ * and it got no page. */
 static bool
 expiry_is_enough(const struct slab *sl, const struct slab_class *c)
 {
@@ -93,9 +96,9 @@ expiry_is_enough(const struct slab *sl, const struct slab_class *c)
 				ENOUGH_PARTS);
 }
 
-/* True if the class had spare objects lately: its hand stood still then, and its speed means
- * little. A class that allocates nothing fills nothing, and one that always has spare objects would
- * never give. */
+/* True if the class lately had objects to spare and filled them: its hand stood still then, so its
+ * speed means little. Two exceptions: a class that allocates nothing fills nothing; and one that
+ * expiry serves would always have objects to spare, and never give. */
 static bool
 class_is_filling(const struct slab *sl, struct slab_class *c)
 {
@@ -107,8 +110,8 @@ class_is_filling(const struct slab *sl, struct slab_class *c)
 
 enum donor { DONOR_SLACK, DONOR_DEAD, DONOR_SLOW, DONOR_GROWING, DONOR_LAST };
 
-/* Rank of a class as a donor, lowest first. A class keeps its last page while others have more,
- * unless it is dead; and pages of parts of larger values. */
+/* Returns the rank of a class as a donor; the lowest gives first. A class's only page comes last,
+ * unless the class is dead, and so do pages with parts of larger values. */
 static enum donor
 donor_rank(const struct slab *sl, struct slab_class *c)
 {
@@ -121,16 +124,16 @@ donor_rank(const struct slab *sl, struct slab_class *c)
 	return class_is_growing(sl, c) || class_is_filling(sl, c) ? DONOR_GROWING : DONOR_SLOW;
 }
 
-/* A class as a donor: of lowest rank, then of least worth, then of most pages. */
+/* How a class compares as a donor: first by lower rank, then by less worth, then by more pages. */
 struct candidate {
 	uint64_t worth;
 	enum donor rank;
-	uint32_t pages; /* 0: it is none */
+	uint32_t pages; /* 0: the class cannot give */
 };
 
-/* Rates a class as a donor. A class with slack is worth less the more bytes of slack it has, others
- * the slower their hands. Last pages are rated without a guess: where nothing is evicted the
- * smallest class gives, whose items have most classes to move to. */
+/* Rates a class as a donor. Classes with slack: the more bytes of slack, the less worth. Others:
+ * the slower the hand, the less worth. The speed for an only page leaves the assumed passes out; so
+ * where nothing is evicted the smallest class gives, whose items have most classes to move to. */
 static struct candidate
 candidate_of(const struct slab *sl, struct slab_class *c)
 {
@@ -168,7 +171,7 @@ donors_now(struct slab *sl)
 	return d;
 }
 
-/* The class that gives soonest; UINT32_MAX: none has a page. */
+/* Returns the class that gives first; UINT32_MAX: none has a page. */
 static uint32_t
 best_donor(const struct slab *sl, const struct donors *d)
 {
@@ -181,7 +184,7 @@ best_donor(const struct slab *sl, const struct donors *d)
 	return best;
 }
 
-/* The class with the fastest hand; UINT32_MAX: none evicts. */
+/* Returns the class with the fastest hand; UINT32_MAX: none evicts. */
 uint32_t
 balance_recipient(const struct slab *sl)
 {
@@ -199,11 +202,11 @@ balance_recipient(const struct slab *sl)
 	return need;
 }
 
-/* Takes a page from the class that took one of the reserve: running out shows when the class
- * stores, not that its bytes are asked for more than others', which speeds measure. The class gives
- * none while pages wait for a fill, as its own may. A class of large objects gives only now and
- * then (BORROWED_BETWEEN): if it replaces other classes it would otherwise empty its own pages
- * only, and not grow. */
+/* Evacuates a page of the class that has borrowed from the reserve. That it ran out of objects
+ * shows only that it stores much now; whether it deserves more memory is for the speeds to say. It
+ * gives none while pages wait for a fill, since its own may. A class of large objects gives only
+ * once in BORROWED_BETWEEN: where it should displace other classes, it would otherwise only empty
+ * its own pages, and never grow. */
 static bool
 borrower_gives(struct slab *sl)
 {
@@ -223,8 +226,8 @@ borrower_gives(struct slab *sl)
 	return true;
 }
 
-/* Takes the page of a class whose items have free objects in another class. Only one core merges,
- * and this core does not wait for it. */
+/* Evacuates the page of a class that is merged into another one. Only one core merges, and this one
+ * does not wait for it. */
 static bool
 merged_class_gives(struct slab *sl)
 {
@@ -237,8 +240,8 @@ merged_class_gives(struct slab *sl)
 	return gives;
 }
 
-/* Evacuate a page of the best donor. If all of its pages hold something pinned or are being filled,
- * or are spared, of the next one. */
+/* Evacuates a page of the best donor, or of the next one if all pages of that one are pinned,
+ * spared, or being filled. */
 static bool
 evacuate_donor(struct slab *sl, uint32_t *work)
 {
@@ -260,7 +263,7 @@ evacuate_donor(struct slab *sl, uint32_t *work)
 	return false;
 }
 
-/* If no donor has one: a page of the class in need itself, so that pages come at all. */
+/* If no donor has a page, takes one of the class in need itself, so that some page becomes free. */
 bool
 balance_evacuate(struct slab *sl, uint32_t *work)
 {
@@ -269,7 +272,8 @@ balance_evacuate(struct slab *sl, uint32_t *work)
 	return evacuate_donor(sl, work) || (need != UINT32_MAX && slab_evacuate_start(sl, need));
 }
 
-/* How much is evicted between two moves from class to class, in slab_age; 0: none is due. */
+/* Returns the evictions between two moves from one class to the other, in slab_age; 0: no page
+ * should move. */
 static uint32_t
 age_between(struct slab *sl, uint32_t from, uint32_t to)
 {
@@ -290,7 +294,7 @@ age_between(struct slab *sl, uint32_t from, uint32_t to)
 	const uint64_t gives = slab_class_pages(slow), gets = slab_class_pages(fast);
 
 	if (gives < 2)
-		return 0; /* another core has taken a page since it was ranked */
+		return 0; /* another core has taken a page since the class was ranked */
 
 	const uint64_t slow_then = hand_speed(sl, slow) * gives / (gives - 1);
 	const uint64_t fast_then = hand_speed(sl, fast) * gets / (gets + 1);
@@ -325,7 +329,7 @@ balance_move_page(struct slab *sl, uint32_t age)
 	sl->moving++;
 }
 
-/* Passes of long ago count less. */
+/* Makes passes of long ago count less. */
 void
 balance_forget(struct slab *sl, uint32_t age)
 {

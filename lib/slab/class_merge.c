@@ -1,20 +1,21 @@
 /*
  * class_merge.c - classes that hardly fill their only page share one.
  *
- * In a small memory most classes have one page. Where few keys have a class's sizes they fill a
- * small part of it. If a larger class has as many free objects, the items move there, sets of these
- * sizes take its objects from then on, and the page goes to others. Rounding then takes what lay
- * free. Once that is used up the larger class gets pages by the speed of its hand, as all do. If by
- * then a page can be saved, it is for the sizes below its mean item, which take objects of their
- * own again.
+ * In a small memory most classes have one page. If few keys have a class's sizes, they fill a small
+ * part of that page. If a larger class has enough free objects, the items move there, later sets of
+ * these sizes take objects of the larger class, and the page goes to other classes. The price is
+ * more rounding, in memory that was free. Once the larger class is full, it gets pages by the speed
+ * of its hand, as all classes do. If a page can be spared then, it goes to the merged sizes below
+ * the mean item, which have a class of their own again.
  */
 #include "class_merge.h"
 
-/* A class is merged if its items take no more than this part of a page in the larger class, */
-#define MERGE_LIVE 2u
-/* if this part of a page stays free in the larger class beyond its free objects kept ahead, */
+/* A class is merged if its items take at most 1/MERGE_LIVE of a page in the larger class; if beyond
+ * the free objects that the larger class keeps ahead 1/MERGE_SPARE of a page stays free there; and
+ * if 1/MERGE_PARTS of all memory was evicted since the class got its page, which it may otherwise
+ * still fill. */
+#define MERGE_LIVE  2u
 #define MERGE_SPARE 8u
-/* and if this part of all memory was evicted since the class got its page, which it may fill. */
 #define MERGE_PARTS 2u
 
 static uint32_t
@@ -23,7 +24,7 @@ class_free_count(const struct slab_class *c)
 	return atomic_load_explicit(&c->free_count, memory_order_relaxed);
 }
 
-/* Objects of a class of one page that are not free. */
+/* Returns the objects that are not free in a class of one page. */
 static uint32_t
 class_used(const struct slab_class *c)
 {
@@ -32,8 +33,8 @@ class_used(const struct slab_class *c)
 	return free < c->per_page ? c->per_page - free : 0;
 }
 
-/* True if the class may give its only page. A class of chunks, or of parts of values in chunks, may
- * not: items in chunks do not move. */
+/* True if the class may give its only page. The class of chunks, and one with parts of chunked
+ * values, may not, since those do not move. */
 static bool
 class_may_merge(const struct slab *sl, const struct slab_class *c)
 {
@@ -43,7 +44,8 @@ class_may_merge(const struct slab *sl, const struct slab_class *c)
 				MERGE_PARTS);
 }
 
-/* The next larger class with free objects for all of a class's items; itself: there is none. */
+/* Returns the next larger class with free objects for all of a class's items; the class itself:
+ * there is none. */
 static uint32_t
 class_with_room(const struct slab *sl, uint32_t class)
 {
@@ -62,7 +64,7 @@ class_with_room(const struct slab *sl, uint32_t class)
 	return class;
 }
 
-/* Sends all sizes up to up_to that took objects of class from to class to. */
+/* Makes all sizes up to up_to that took objects of class `from` take objects of class `to`. */
 static void
 redirect(struct slab *sl, uint32_t up_to, uint32_t from, uint32_t to)
 {
@@ -81,7 +83,8 @@ class_merge(struct slab *sl)
 		if (into == i || !slab_evacuate_last(sl, i))
 			continue;
 		redirect(sl, i, i, into);
-		/* Objects that move into this class have had no time to be used. */
+		/* Counts the larger class's pages as spared now: the objects that move into it had
+		 * no time to be used. */
 		atomic_store_explicit(&sl->classes[into].spared_at, slab_age(sl),
 				      memory_order_relaxed);
 		atomic_store_explicit(&sl->merged, true, memory_order_relaxed);
@@ -106,7 +109,8 @@ class_split(struct slab *sl, uint32_t class, uint64_t items, uint64_t item_bytes
 	if (items == 0 || item_bytes / items >= size)
 		return class;
 
-	/* At least half of the items are no larger than the mean, where small ones are more. */
+	/* The mean size splits the sizes: at least half of the items are no larger, if small ones
+	 * are more frequent. */
 	uint32_t mean = 0;
 
 	while (sl->classes[mean].size < item_bytes / items)

@@ -1,27 +1,28 @@
 /*
- * due_hand.c - the hand of expiry: it goes round the pages of a class on which something is due.
+ * due_hand.c - the expiry hand, which goes round the pages of a class on which some item has
+ * expired.
  *
- * Each page, and each class, has the second in which the first of its items expires, or an earlier
- * one: what is stored lowers it, and the hand finds it anew as it passes. A page on which nothing
- * is due is skipped. The hand only names candidates; expire.c looks at their expiry.
+ * Each page and each class has a note, due_s: a second before which none of its items expires. A
+ * store lowers it. The hand clears it and has it noted anew as it passes. A page on which nothing
+ * is due is skipped. The hand only lists candidates; expire.c reads their expiry.
  *
- * Order of a note and a pass: an item is live before its expiry is noted, the page's note comes
- * before the class's, and the hand forgets what was noted before it looks for what is live, or at
- * the pages. So it sees the item, or the note comes after it. Each side stores and then loads what
- * the other one stores: the accesses of a note are sequentially consistent, as is the store of the
- * item's state (slab_set_live), or a fence comes between a changed expiry and its note
- * (item_note_due); the hand has a fence after it forgets.
+ * Why no item is missed: a core makes the item live, then notes its expiry on the page, then on the
+ * class. The hand clears the class's note, then the page's, then reads which items are live. So
+ * either the hand sees the item, or the note follows its clearing and stays. For that each side
+ * stores and then loads what the other one stores. A core's stores are sequentially consistent
+ * (slab_set_live, note), or have a fence between them (item_note_due); the hand has a fence after
+ * it clears a note.
  */
 #include "slab_pages.h"
 
-/* Pages skipped in one look. */
+/* Most pages skipped in one look. */
 #define SKIPPED_MAX 32u
 
 static void
 note(_Atomic uint32_t *due_s, uint32_t at_s)
 {
-	/* Sequentially consistent, a note that is there already, too: pairs with the hand's fences.
-	 */
+	/* Sequentially consistent even if an earlier note is there: pairs with the hand's
+	 * fences. */
 	uint32_t now = atomic_load_explicit(due_s, memory_order_seq_cst);
 
 	while (at_s < now && !atomic_compare_exchange_weak_explicit(
@@ -52,8 +53,8 @@ slab_note_due(struct slab *sl, uint32_t ref, uint32_t at_s)
 	note(&sl->classes[p->class].due_s, at_s);
 }
 
-/* The page after this one in the ring of the class's pages. The hand of new objects turns the ring
- * and leaves their order. */
+/* Returns the page after this one in the ring of the class's pages. The hand of new objects rotates
+ * that ring, and does not change its order. */
 static struct page *
 page_after(const struct slab_class *c, const struct page *p)
 {
@@ -83,7 +84,7 @@ next_page(struct slab_class *c)
 	atomic_fetch_sub_explicit(&c->due_pages, 1, memory_order_relaxed);
 }
 
-/* A round begins if something is due. False: nothing is, and none is under way. */
+/* Begins a round if something is due and none is under way. False: there is no round. */
 static bool
 round_goes_on(struct slab_class *c, uint32_t now_s)
 {
@@ -100,7 +101,8 @@ round_goes_on(struct slab_class *c, uint32_t now_s)
 	return c->due_page != NULL;
 }
 
-/* The page under the hand, once those on which nothing is due are skipped; NULL: there is none. */
+/* Returns the page under the hand, after skipping those on which nothing is due; NULL: there is
+ * none. */
 static struct page *
 page_due(struct slab_class *c, uint32_t now_s, uint32_t *passed)
 {

@@ -1,8 +1,9 @@
 /*
- * eviction_2q.c - the policy 2q: a hand of new objects before CLOCK's, and ghosts behind both.
+ * eviction_2q.c - the policy 2q: a hand for new objects, CLOCK's hand for the others, and ghosts of
+ * what both evicted.
  *
  * probation.h decides how long probation is, ghost.h remembers evicted keys, asked.h samples reads
- * of evicted keys.
+ * of such keys.
  */
 #include "eviction.h"
 #include "hand.h"
@@ -15,7 +16,8 @@ insert_2q(const struct slab_class *c, uint64_t hash)
 	return slab_probation_is_asked(c) ? OBJECT_USED : OBJECT_KEPT;
 }
 
-/* A ghost of probation says that the key was evicted too early. */
+/* A ghost of probation shows that the key was evicted too early, so its new object is not on
+ * probation. */
 static enum object_state
 returned(enum ghost ghost)
 {
@@ -24,15 +26,15 @@ returned(enum ghost ghost)
 
 /* ---- the hand of new objects ---- */
 
-/* The first round over a page is free, and evicts nothing: otherwise CLOCK's hand would evict in
- * its place. */
+/* The hand passes a new page once without evicting anything. Without that credit CLOCK's hand would
+ * evict instead. */
 static void
 grown(struct slab_class *c)
 {
 	c->probation.credit += c->per_page;
 }
 
-/* Returns how many objects a look from a word on passes. */
+/* Returns how many objects a look that begins at this word passes. */
 static uint32_t
 look_objects(const struct page *p, uint32_t word)
 {
@@ -41,7 +43,7 @@ look_objects(const struct page *p, uint32_t word)
 	return left < OBJECTS_PER_LOOK ? left : OBJECTS_PER_LOOK;
 }
 
-/* Makes one look: lists the objects still on probation, which no use has ended. */
+/* Makes one look: lists the objects that are still on probation, since no use has ended it. */
 static uint32_t
 look_at_new(const struct slab *sl, const struct page *p, struct stretch *s, uint32_t *refs)
 {
@@ -53,7 +55,7 @@ look_at_new(const struct slab *sl, const struct page *p, struct stretch *s, uint
 	return count;
 }
 
-/* Returns the step of probation from now on. */
+/* Returns the step of probation that is valid from now on. */
 static uint32_t
 step_now(struct slab *sl, uint32_t class, uint32_t objects)
 {
@@ -71,9 +73,9 @@ step_now(struct slab *sl, uint32_t class, uint32_t objects)
 	return step;
 }
 
-/* Lists NEW objects. Probation lasts a round of this hand, so the hand's pace is a number of
- * objects passed for each object evicted. The credit is of objects it may still pass: one round at
- * most. */
+/* Lists NEW objects. Probation lasts a round of this hand, so its length is set by how many
+ * objects the hand passes for each object evicted. credit: objects that it may still pass, at
+ * most a round. */
 static uint32_t
 choose_new(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs, uint32_t max)
 {

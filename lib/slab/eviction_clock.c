@@ -12,7 +12,7 @@ insert_clock(const struct slab_class *c, uint64_t hash)
 	return OBJECT_KEPT;
 }
 
-/* The hand takes NEW objects, too: an image that another policy left may have some. */
+/* The hand takes NEW objects, too: an image may have some that another policy made. */
 static uint32_t
 choose_clock(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs, uint32_t max,
 	     uint32_t *of_new)

@@ -4,7 +4,7 @@
  * A key returns if it is stored again while its ghost is kept (ghost.h). The counts are common to
  * all policies: the rebalancer reads them, and a policy may (probation.h).
  *
- * Thread: any core, relaxed: each count is a number by itself.
+ * Thread: any core. Relaxed: no count orders other memory.
  */
 #ifndef CLOCKOO_EVICTIONS_H
 #define CLOCKOO_EVICTIONS_H
@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Items of one kind that were evicted, and those of them whose keys returned. */
+/* Counts of items of one kind that were evicted, and of those whose keys returned. */
 struct eviction_count {
 	_Atomic uint32_t evicted, returned;
 };
@@ -40,7 +40,7 @@ evictions_counted(const _Atomic uint32_t *n)
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
 
-/* Takes a part of both counts away. */
+/* Takes 1/part of both counts away. */
 static inline void
 evictions_forget(struct eviction_count *n, uint32_t part)
 {
@@ -48,7 +48,7 @@ evictions_forget(struct eviction_count *n, uint32_t part)
 	const uint32_t returned = evictions_counted(&n->returned);
 
 	atomic_fetch_sub_explicit(&n->evicted, evicted / part, memory_order_relaxed);
-	/* Rounded to the nearest: the last few are forgotten, too. */
+	/* Rounded to the nearest, so that the last few are forgotten, too. */
 	atomic_fetch_sub_explicit(&n->returned, (returned + part / 2) / part, memory_order_relaxed);
 }
 

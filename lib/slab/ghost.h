@@ -3,16 +3,18 @@
  *
  * A key that is stored again while its ghost is there was evicted too early (probation.h).
  *
- * Shape:  groups of eight entries of 16 bits. An entry is 15 bits of the hash, and one that is set
- *         if the item was on probation; 0 is none. A new entry pushes out the oldest one of its
- *         group, so entries need no other ageing. A class uses groups for seven ghosts to eight
- *         objects, as far as there are groups: a key that returns later than that was not evicted
- *         too early. Its hash chooses one of the class's groups. Classes may share groups.
+ * Shape:  groups of eight entries of 16 bits. An entry is 15 bits of the hash, and a bit that is
+ *         set if the item was on probation; 0: no entry. A new entry replaces the oldest one of its
+ *         group, so entries need no other ageing. A class uses as many groups as hold seven ghosts
+ *         for eight objects, if there are that many: a key that returns later than such a ghost
+ *         lives was not evicted too early. A key's hash chooses one of its class's groups. Classes
+ *         may share groups.
  *
- * Owner:  the image (image.h). What it holds at first does not matter.
+ * Owner:  the image (image.h). What the memory holds at first does not matter.
  *
  * Thread: any core, without a lock. Two cores at one group at once may lose an entry. Entries are
- *         hints: a lost or a false one (8 in 32768 lookups) costs a few bytes of cache, no answer.
+ *         hints: a lost entry, or a false match (8 in 32768 lookups), lets an item stay a little
+ *         longer or shorter, and changes no answer.
  *
  * Bounds: one group a call.
  */
@@ -24,13 +26,15 @@
 #include <stdint.h>
 
 #define GHOST_BITS     16u
-#define GHOST_WORDS    2u /* of a group */
+#define GHOST_WORDS    2u /* words of a group */
 #define GHOSTS_A_GROUP (GHOST_WORDS * 64 / GHOST_BITS)
-/* Numbers of groups that a class may have between a power of two and the next. */
+/* The number of groups of a class is rounded to one of 2^GHOST_STEPS_SHIFT steps between a power of
+ * two and the next. */
 #define GHOST_STEPS_SHIFT 4u
 
 struct ghost_group {
-	_Atomic uint64_t word[GHOST_WORDS]; /* the latest entry is at the bottom of the first */
+	/* Latest entry first, from the bottom of the first word. */
+	_Atomic uint64_t word[GHOST_WORDS];
 };
 
 struct ghosts {
@@ -46,7 +50,7 @@ struct ghost_range {
 enum ghost { GHOST_NONE, GHOST_OF_KEPT, GHOST_OF_NEW };
 
 /* Returns the groups of a class with this number of objects. The range changes rarely, by a 16th at
- * a time; the ghosts of the class are lost then. */
+ * a time; then the class loses its ghosts. */
 static inline struct ghost_range
 ghosts_of_class(const struct ghosts *g, uint32_t class, uint32_t objects)
 {
@@ -61,7 +65,7 @@ ghosts_of_class(const struct ghosts *g, uint32_t class, uint32_t objects)
 	};
 }
 
-/* The group of a key; NULL: no ghosts are kept. */
+/* Returns the group of a key; NULL: no ghosts are kept. */
 static inline struct ghost_group *
 ghost_group(const struct ghosts *g, struct ghost_range range, uint64_t hash)
 {
@@ -73,8 +77,8 @@ ghost_group(const struct ghosts *g, struct ghost_range range, uint64_t hash)
 	return &g->groups[n < g->count ? n : n - g->count];
 }
 
-/* The entry of a key that was on probation; its bits of the hash are not those that choose the
- * group. */
+/* Returns the entry of a key that was on probation. Its bits of the hash are others than those that
+ * choose the group. */
 static inline uint64_t
 ghost_entry(uint64_t hash)
 {
@@ -99,8 +103,8 @@ ghost_add(struct ghost_group *group, uint64_t hash, enum ghost kind)
 	}
 }
 
-/* Returns a bit in each entry of a word that equals this one except for its kind, and perhaps in
- * entries above such a one, by a borrow. */
+/* Returns a bit for each entry of the word that equals `entry`, except for its kind. A borrow may
+ * set bits of entries above an equal one, too. */
 static inline uint64_t
 ghosts_alike(uint64_t word, uint64_t entry)
 {
@@ -110,7 +114,7 @@ ghosts_alike(uint64_t word, uint64_t entry)
 	return (differs - each) & ~differs & each << (GHOST_BITS - 1);
 }
 
-/* Removes the key's ghost and returns its kind; the latest ghost if it has several. */
+/* Removes the key's ghost and returns its kind. If it has several, that is the latest. */
 static inline enum ghost
 ghost_take(struct ghost_group *group, uint64_t hash)
 {

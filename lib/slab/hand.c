@@ -1,12 +1,12 @@
 /*
  * hand.c - hands over the states of a class's objects.
  *
- * CLOCK's hand (Corbato 1968) runs over the states of objects instead of a list of them.
+ * CLOCK's hand (Corbato 1968) moves over the states of objects, not over a list of objects.
  */
 #include "hand.h"
 #include "eviction.h"
 
-/* Words of a stretch: a cache line of states. */
+/* Words of a stretch, which is a cache line of states. */
 #define STRETCH_WORDS (CACHE_LINE_BYTES / (uint32_t)sizeof(uint64_t))
 
 static _Atomic uint64_t *
@@ -44,10 +44,11 @@ slab_list_live(const struct slab *sl, const struct page *p, uint32_t word, uint3
 	return hand_list(sl, p, word, states_in(hand_states(sl, p, word)), refs);
 }
 
-/* Tries while objects of the word change; then its reference bits stay set for another round. */
+/* Tries while other objects of the word change. After that the word's reference bits stay set for
+ * another round. */
 #define PASS_TRIES_MAX 4u
 
-/* By compare-and-exchange: an object that left the index, or arrived, since the word was read keeps
+/* A compare-and-exchange: an object that left the index or arrived since the word was read keeps
  * its state. */
 uint64_t
 hand_clear_used(struct slab *sl, const struct page *p, uint32_t word)
@@ -75,7 +76,7 @@ slab_page_hand_passed(struct slab *sl, struct slab_class *c, struct page *p)
 			      memory_order_relaxed);
 }
 
-/* The page of a stretch; NULL: none of it is left, or the page is not the class's any more. */
+/* Returns the page of a stretch; NULL: the stretch is done, or its page has left the class. */
 static struct page *
 stretch_page(const struct slab *sl, const struct slab_class *c, const struct stretch *s)
 {
@@ -87,7 +88,8 @@ stretch_page(const struct slab *sl, const struct slab_class *c, const struct str
 		       : NULL;
 }
 
-/* A stretch from a hand's word on. True: the hand has come to the end of the page. */
+/* Takes a stretch that begins at the hand's word, and moves that word on. True: the hand has
+ * reached the end of the page. */
 static bool
 stretch_begin(const struct slab *sl, struct stretch *s, const struct page *p, uint32_t *word)
 {
@@ -116,8 +118,8 @@ hand_clock_page(struct slab *sl, struct slab_class *c, struct stretch *s)
 	return p;
 }
 
-/* Reference bits were cleared: from now on a use sets them again (slab_states.h). Two hands at once
- * may make one step, which serves both. */
+/* Begins a new stamp. Reference bits were cleared, so a use must set them again (slab_states.h). If
+ * two hands do this at once they may make one step together, which is enough. */
 static void
 reference_stamp_step(struct slab *sl)
 {
@@ -153,7 +155,8 @@ hand_looks_max(const struct slab_class *c)
 	return hand_round(c) < HAND_LOOKS_MAX ? (uint32_t)hand_round(c) : HAND_LOOKS_MAX;
 }
 
-/* The objects of a word that hand_clock lists: those not USED, or if any all that are live. */
+/* Returns the objects of a word that hand_clock lists: those that are not USED, or with `any` all
+ * live ones. */
 static uint64_t
 victims(uint64_t states, bool takes_new, bool any)
 {
@@ -162,7 +165,7 @@ victims(uint64_t states, bool takes_new, bool any)
 	return any ? states_in(states) : takes_new ? unused : states_kept(states);
 }
 
-/* Looks of a call that finds no victim before any live object is one. */
+/* After this many looks without a victim a call takes any live object. */
 #define ANY_AFTER (HAND_LOOKS_MAX / 2)
 
 uint32_t

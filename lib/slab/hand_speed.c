@@ -1,45 +1,47 @@
 /*
- * hand_speed.c - what a class's hand passes, by time and by the memory of what is live.
+ * hand_speed.c - speeds of hands: what a class's hand passes, divided by time and by the memory of
+ * its live objects.
  *
- * A hand also has a speed by the size of its objects alone, as if all hands took equally long for a
- * round: of a page at most, and less where keys do not return (guess_of). Otherwise small classes,
- * of which hardly anything is evicted yet, give their pages when memory is full first, and keys
- * that return later than ghosts live count for nothing. Two speeds are compared as they will be
- * once the page has moved: otherwise a class with two pages and one with one would exchange it for
- * ever.
+ * To what was counted a guess is added, as if all hands took equally long for a round: for one page
+ * of the class at most, and less where keys do not return (guess_of). Without it small classes,
+ * from which hardly anything is evicted yet, would give their pages as soon as memory is full, and
+ * keys that return after their ghosts are gone would count for nothing. Two speeds are compared as
+ * they will be after a page has moved. Otherwise a class with two pages and one with one would
+ * exchange a page for ever.
  *
  * A hand's speed counts requests:
- * - items evicted for want of memory, but not those evicted to empty a page: otherwise a class that
- *   gives pages would look as if it needed some. An item that the CLOCK hand evicts counts
- *   PASSED_KEPT times, an item on probation once: keys read once get little memory;
+ * - items evicted because memory was needed. Not those evicted to empty a page, which would make a
+ *   class that gives pages look as if it needed some. An item that the CLOCK hand evicts counts
+ *   PASSED_KEPT times, an item on probation once, so that keys read once get little memory;
  * - objects whose reference bit the hand clears, and keys that return while their ghost is kept.
- *   Each counts PASSED_USED times: so a class of hot items that is never written keeps its pages.
+ *   Each counts PASSED_USED times, so that a class of hot items that are never written keeps its
+ *   pages.
  */
 #include "hand_speed.h"
 
 #define FIXED_SHIFT      26u
 #define PAGE_PARTS_SHIFT 4u
-/* Count and time of a speed are halved once the hand has passed SPEED_PASSED for each live object,
- * or all memory was evicted SPEED_ROUNDS times. Shorter times would let chance move pages: small
+/* Count and time are halved once the hand has passed SPEED_PASSED for each live object, or all
+ * memory was evicted SPEED_ROUNDS times. Over shorter times chance would move pages, since small
  * objects live long. */
 #define SPEED_PASSED (4 * PASSED_KEPT)
 #define SPEED_ROUNDS 4u
-/* Assumed passes of a hand for each object of a page while all memory is evicted once, in addition
- * to those counted in this time. The counted ones dominate in a larger class. */
+/* The guess: passes of a hand for each object of one page while all memory is evicted once. They
+ * are added to those counted, which outweigh them in a class of many pages. */
 #define GUESS 64u
-/* The guess is lower where fewer than one in GUESS_BACK evicted keys return while their ghost is
- * kept; the first GUESS_FEW evictions do not lower it. */
+/* The guess is lower if fewer than 1/GUESS_BACK of the evicted keys return while their ghost is
+ * kept. The first GUESS_FEW evictions do not lower it. */
 #define GUESS_BACK 16u
 #define GUESS_FEW  64u
-/* The guess is 0 for a class that was idle while this part of all memory was evicted. */
+/* The guess is 0 for a class that was idle while 1/GUESS_PARTS of all memory was evicted. */
 #define GUESS_PARTS 1u
-/* The guess is 0, too, until this part of all memory was evicted since the hand is counted: where
- * pins stop evictions pages are spared while hardly any time passes, and a guess of much time and
- * few objects would make the classes whose pages are spared look slow. */
+/* The guess is also 0 until 1/GUESS_AFTER of all memory was evicted since the hand's count began.
+ * Where pins stop evictions, pages are spared while slab_age hardly advances; a guess over a long
+ * time would make the classes with spared pages look slow. */
 #define GUESS_AFTER 4u
 
-/* Objects that the class has in use. At least a page: a class that gave most of its pages has few,
- * or none. */
+/* Returns the objects that the class has in use. At least a page: a class that gave most of its
+ * pages has few, or none. */
 static uint32_t
 class_live(const struct slab_class *c)
 {
@@ -49,7 +51,7 @@ class_live(const struct slab_class *c)
 	return owned > waiting + c->per_page ? owned - waiting : c->per_page;
 }
 
-/* For how long its hand has been counted, in slab_age. */
+/* Returns for how long, in slab_age, the class's hand has been counted. */
 static uint32_t
 class_span(const struct slab *sl, const struct slab_class *c)
 {
@@ -65,7 +67,7 @@ hand_class_is_idle(const struct slab *sl, const struct slab_class *c, uint32_t p
 				parts);
 }
 
-/* The assumed number of objects passed, and the time for it. */
+/* The guess: how many objects the hand passed, and in which time (slab_age). */
 struct guess {
 	uint64_t passed;
 	uint32_t span;
@@ -116,7 +118,7 @@ hand_speed_counted(const struct slab *sl, const struct slab_class *c)
 	return passed_by(sl, c, 0, 1);
 }
 
-/* Passes of long ago count less. */
+/* Makes passes of long ago count less. */
 void
 hand_speeds_forget_half(struct slab *sl)
 {

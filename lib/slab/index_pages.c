@@ -1,7 +1,7 @@
 /*
  * index_pages.c - pages for the index: the first ones of the arena, in order.
  *
- * Shape:  pages numbered below slab.index_pages belong to the index, or will once
+ * Shape:  pages with numbers below slab.index_pages belong to the index, or will once
  *         slab_page_release() is called for them.
  *
  * Thread: slab_index_claim and slab_index_release under the resize's lock, which comes before all
@@ -15,8 +15,8 @@ page_state(const struct page *p)
 	return atomic_load_explicit(&p->state, memory_order_relaxed);
 }
 
-/* Claims the page for the index as far as its state allows. Call under the pool's lock. True: a
- * class still owns the page, and the caller must evacuate it. */
+/* Claims the page for the index as far as its state allows. Called under the pool's lock. True: a
+ * class owns the page, and the caller must evacuate it. */
 static bool
 claim_by_state(struct slab *sl, struct page *p)
 {
@@ -37,7 +37,8 @@ claim_by_state(struct slab *sl, struct page *p)
 	}
 }
 
-/* Evacuate the page, unless it has left its class since; then it is the index's, or will be. */
+/* Evacuates the page, unless it has left its class since then. In that case it is the index's, or
+ * will be. */
 static void
 claim_of_class(struct slab *sl, struct page *p, uint32_t class)
 {
@@ -67,8 +68,8 @@ slab_index_claim(struct slab *sl)
 	if (n == sl->arena->page_count)
 		return false;
 	spin_lock(&sl->pool_lock);
-	/* Raise index_pages first, under the lock: from now on slab_page_release() gives this page
-	 * to the index. */
+	/* index_pages is raised first, under the lock: from now on slab_page_release() gives this
+	 * page to the index. */
 	atomic_store_explicit(&sl->index_pages, n + 1, memory_order_relaxed);
 	in_class = claim_by_state(sl, p);
 	class = p->class;
@@ -83,7 +84,7 @@ slab_index_claim_is_met(struct slab *sl, uint32_t page)
 {
 	bool met;
 
-	/* The lock orders this after all writes of the core that released the page. */
+	/* The lock orders this after all writes by the core that released the page. */
 	spin_lock(&sl->pool_lock);
 	met = page_state(&sl->pages[page]) == PAGE_INDEX;
 	spin_unlock(&sl->pool_lock);
@@ -100,7 +101,8 @@ slab_index_release(struct slab *sl, uint32_t pages, uint32_t epoch)
 	for (uint32_t n = pages; n < end; n++) {
 		struct page *p = &sl->pages[n];
 
-		if (page_state(p) == PAGE_EVACUATING) { /* claimed, and not evacuated yet */
+		/* The index has claimed it, but it is not yet empty. */
+		if (page_state(p) == PAGE_EVACUATING) {
 			atomic_fetch_sub_explicit(&sl->index_claimed_count, 1,
 						  memory_order_relaxed);
 			if (slab_page_pinned(p) != 0)
@@ -109,7 +111,8 @@ slab_index_release(struct slab *sl, uint32_t pages, uint32_t epoch)
 			continue;
 		}
 		p->retired_epoch = epoch;
-		p->class = SLAB_CLASSES_MAX; /* its states were never cleared, perhaps */
+		/* Some states of its objects may never have been cleared. */
+		p->class = SLAB_CLASSES_MAX;
 		atomic_store_explicit(&p->state, PAGE_EVACUATING, memory_order_relaxed);
 		list_push_back(&sl->evacuated, &p->of_class);
 		atomic_fetch_add_explicit(&sl->evacuated_count, 1, memory_order_relaxed);

@@ -1,7 +1,7 @@
 /*
- * magazine.h - free objects of one class that a core keeps at hand, and where its hands are.
+ * magazine.h - one core's free objects of a class, and its stretches of the class's hands.
  *
- * Shape:  a stack of references; for each hand a stretch of states that are its own to pass.
+ * Shape:  a stack of references; for each hand the stretch of states that this core passes.
  *
  * Thread: its core; other cores read the count, for figures.
  *
@@ -17,7 +17,7 @@
 #define MAGAZINE_MAX          (4 * MAGAZINE_BATCH_MAX)
 #define MAGAZINE_REFILL_FIRST 4u
 
-/* Words of a page's states, from word on and below end. */
+/* Words [word, end) of a page's states. */
 struct stretch {
 	uint32_t page;
 	uint16_t word, end;
@@ -26,12 +26,14 @@ struct stretch {
 struct magazine {
 	_Atomic uint32_t count;
 	uint32_t ref[MAGAZINE_MAX];
-	struct stretch clock_stretch, new_stretch; /* the rest of each hand's stretch */
-	uint32_t refill; /* objects asked for when it was filled last; 0: it was emptied since */
-	uint32_t evicted_at; /* items linked in the class when this core last evicted there */
+	struct stretch clock_stretch, new_stretch; /* what is left of each hand's stretch */
+	/* Objects requested by the last refill; 0: the magazine was emptied since. */
+	uint32_t refill;
+	/* The core's count of items linked in the class, at its last eviction there. */
+	uint32_t evicted_at;
 };
 
-/* Relaxed: to its core it is a number like any other. */
+/* Relaxed: only its own core acts on the count. */
 static inline uint32_t
 magazine_count(const struct magazine *m)
 {
@@ -44,9 +46,9 @@ magazine_set(struct magazine *m, uint32_t count)
 	atomic_store_explicit(&m->count, count, memory_order_relaxed);
 }
 
-/* Returns the number of objects that fill an empty magazine of a class with this batch: few at
- * first, since each free object names the next one, and the processor waits for their memory one
- * after the other. */
+/* Returns how many objects fill an empty magazine of a class with this batch. Few at first: each
+ * free object holds the reference of the next one, so the core waits for memory once for each
+ * object. */
 static inline uint32_t
 magazine_refill(const struct magazine *m, uint32_t batch)
 {

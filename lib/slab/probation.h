@@ -6,11 +6,11 @@
  * al. 2023). A separate hand evicts those that are not used in time, so that items read once do not
  * evict items read repeatedly. The price is a second miss of an item that is read again later.
  * Ghosts measure how often that happens. Where items evicted from probation return more often than
- * items evicted by the CLOCK hand, probation becomes longer, and more new objects skip it: at the
- * last step the class is under CLOCK alone, but for one object in fifty.
+ * items evicted by the CLOCK hand, probation becomes longer and then more new objects skip it. At
+ * the last step all but one object in fifty skip it, so CLOCK alone decides.
  *
- * Shape:  step 0 is the shortest probation, of a 33rd of the class, for all; PROBATION_STEPS is
- *         one of a 5th, for one object in fifty.
+ * Shape:  at step 0 all new objects are on probation, which is shortest: a 33rd of the class. At
+ *         PROBATION_STEPS it is a 5th of the class, and one object in fifty is on it.
  *
  * Thread: under the class's lock; counts of evictions are atomic.
  */
@@ -25,28 +25,29 @@
 #include <stdint.h>
 
 #define PROBATION_STEPS 40u
-/* At this step no object is on probation. Only reads that miss, and store nothing (asked.h), lead
- * to it. */
+/* At this step no object is on probation. Only reads that miss without a following set (asked.h)
+ * lead to it. */
 #define PROBATION_NONE (PROBATION_STEPS + 1)
-/* A flag beside the step: reads that missed led to it. */
+/* A flag in the step: reads that missed led to it. */
 #define PROBATION_ASKED 0x100u
-/* Up to this step probation becomes longer; beyond it more objects skip probation. */
+/* Up to this step each step makes probation longer; beyond it each lets more objects skip it. */
 #define PROBATION_KNEE 8u
 #define STEP_UP        2u
 #define STEP_DOWN      1u
-/* The step changes each time a 20th of the class was evicted, and no less than 64 objects. */
+/* The step is reconsidered each time a 20th of the class was evicted, but at least 64 objects. */
 #define PROBATION_PARTS 20u
 #define WINDOW_MIN      64u
-/* At each change all counts lose a tenth. */
+/* Each time all counts lose a tenth. */
 #define FORGET_PART 10u
 
 /* A class's probation, under its lock. */
 struct probation {
-	uint32_t due;    /* evictions counted when the step changes next */
-	uint32_t credit; /* objects that the hand of new objects may pass */
+	uint32_t due;    /* the count of evictions at which the step is reconsidered next */
+	uint32_t credit; /* objects that the hand of new objects may still pass */
 };
 
-/* Objects that the hand of new objects may pass for each object evicted, new or not. */
+/* Returns how many objects the hand of new objects may pass for each object evicted from the
+ * class. */
 static inline uint32_t
 probation_pace(uint32_t step)
 {
@@ -64,13 +65,12 @@ probation_skips(uint32_t step, uint64_t hash)
 	return (hash >> 20 & 0xff) < of_256 || step == PROBATION_NONE;
 }
 
-/* A stream of new keys finds a few ghosts of other keys by chance: fewer returns are no
- * evidence. */
+/* Fewer returns are no evidence: in a stream of new keys some match ghosts of others by chance. */
 #define RETURNS_MIN  4u
 #define RETURNS_PART 256u
 
-/* True if items evicted from probation return twice as often as others. A few returns are added to
- * those of the CLOCK hand, so that little evidence changes nothing. */
+/* True if items evicted from probation return more than twice as often as others. A few returns are
+ * added to those of the CLOCK hand, so that a small number of evictions decides nothing. */
 static inline bool
 probation_is_too_short(const struct evictions *e, uint32_t window)
 {
@@ -84,8 +84,8 @@ probation_is_too_short(const struct evictions *e, uint32_t window)
 	       returned * kept_evicted > 2 * kept_returned * (evicted + 1);
 }
 
-/* Returns the step from now on, of a class with these evictions and this number of objects. asked
- * is the class's. */
+/* Returns the next step of a class with these evictions and this number of objects. asked: the
+ * counts of reads that missed. */
 static inline uint32_t
 probation_consider(struct probation *p, struct evictions *e, struct asked_class *asked,
 		   uint32_t step, uint32_t objects)
@@ -95,7 +95,7 @@ probation_consider(struct probation *p, struct evictions *e, struct asked_class 
 	const uint32_t evicted =
 		evictions_counted(&e->of_new.evicted) + evictions_counted(&e->of_kept.evicted);
 
-	/* A trial that fails ends at once. */
+	/* A trial of a shorter probation ends as soon as reads refute it. */
 	if (evicted < p->due && !(asked->fell && asked_for(asked)))
 		return step;
 	if (asked_for(asked)) {

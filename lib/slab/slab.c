@@ -1,8 +1,8 @@
 /*
- * slab.c - size classes, their pages, and objects taken from them and given back.
+ * slab.c - size classes and their pages; allocates and frees objects.
  *
- * A magazine serves most calls. A class serves magazines from its pages, under its lock; the pool
- * serves classes with pages, under its own.
+ * A magazine serves most calls. A class refills magazines from its pages, under its lock. The pool
+ * gives pages to classes, under its own lock.
  */
 #include "slab_pages.h"
 #include "eviction.h"
@@ -14,8 +14,8 @@ slab_bytes_per_page(uint32_t page_shift, uint32_t shift)
 	       slab_state_words(page_shift, shift) * sizeof(uint64_t);
 }
 
-/* Returns the capacity of a magazine. Small objects have room for more than two batches: with
- * several cores a grace period now and then ends for two bursts at once. Objects without room
+/* Returns the capacity of a magazine. For small objects it is more than two batches: with several
+ * cores the grace periods of two bursts sometimes end together. Objects for which there is no room
  * return to their page, and later allocations take others, which are in no cache. */
 static uint32_t
 magazine_keep(uint32_t batch, uint32_t size)
@@ -121,7 +121,8 @@ slab_fill_pool(struct slab *sl)
 	atomic_init(&sl->pool_count, pages);
 }
 
-/* Written once a second at most, since every get reads the same cache line. */
+/* Notes the second of a store into the page. Writes at most once a second, since every get reads
+ * the same cache line. */
 static inline void
 page_stored(struct slab *sl, uint32_t ref)
 {
@@ -139,12 +140,13 @@ slab_set_live(struct slab *sl, uint32_t ref, enum object_state state)
 	_Atomic uint64_t *word = slab_state_word(sl, ref, &shift);
 
 	/* Release: pairs with the acquire in hand_states; a core that sees the state may read the
-	 * item. Sequentially consistent: before the note of the item's expiry (due_hand.c). */
+	 * item. Sequentially consistent, so that the note of the item's expiry comes after it
+	 * (due_hand.c). */
 	atomic_fetch_or_explicit(word, (uint64_t)state << shift, memory_order_seq_cst);
 	page_stored(sl, ref);
 }
 
-/* Tries while other objects of the word change; then the use is lost. */
+/* Tries while other objects of the word change. After that the use is lost. */
 #define USE_TRIES_MAX 4u
 
 bool
@@ -157,10 +159,10 @@ slab_set_referenced(const struct slab *sl, uint32_t ref)
 	for (uint32_t tries = 0; tries < USE_TRIES_MAX; tries++) {
 		const uint64_t state = now >> shift & OBJECT_USED;
 
-		/* An object that left the index since it was found stays out. */
+		/* If the object left the index since it was found, it stays out. */
 		if (state == OBJECT_USED || state == OBJECT_OUT)
 			return false;
-		/* Relaxed: a hint for eviction; nothing is read through it. */
+		/* Relaxed: the bit is a hint for eviction, through which nothing is read. */
 		if (atomic_compare_exchange_weak_explicit(
 			    word, &now, now | (uint64_t)OBJECT_USED << shift, memory_order_relaxed,
 			    memory_order_relaxed))
@@ -195,7 +197,7 @@ page_ref(const struct slab *sl, const struct page *p, uint32_t object)
 	return arena_ref_of_offset(sl->arena, start + (size_t)object * sl->classes[p->class].size);
 }
 
-/* Under the class's lock: a page of the pool for the class, if leave pages stay. */
+/* Gives the class a page of the pool, if `leave` pages stay there. Under the class's lock. */
 static bool
 class_add_page(struct slab *sl, uint32_t class, uint32_t leave)
 {
@@ -242,12 +244,13 @@ slab_page_release(struct slab *sl, struct page *p)
 	atomic_store_explicit(&p->state, claimed ? PAGE_INDEX : PAGE_POOL, memory_order_relaxed);
 	if (claimed)
 		return;
-	/* To the front: the pages behind were never used, and the index claims pages by number. */
+	/* The page goes to the front: pages further back were never used, and the index claims
+	 * pages in the order of their numbers. */
 	list_push_front(&sl->pool, &p->of_class);
 	atomic_fetch_add_explicit(&sl->pool_count, 1, memory_order_relaxed);
 }
 
-/* Under the class's lock, once all objects of the page are free. */
+/* Takes a page from its class, once all its objects are free. Under the class's lock. */
 static void
 class_drop_page(struct slab *sl, struct slab_class *c, struct page *p)
 {
@@ -265,7 +268,7 @@ class_drop_page(struct slab *sl, struct slab_class *c, struct page *p)
 	spin_unlock(&sl->pool_lock);
 }
 
-/* Under the class's lock: all objects of the page are free, or retired with it. */
+/* Ends a page's evacuation: all objects are free, or wait with it. Under the class's lock. */
 static void
 page_evacuated(struct slab *sl, struct page *p)
 {
@@ -288,7 +291,7 @@ slab_page_check(struct slab *sl, struct slab_class *c, struct page *p)
 		page_evacuated(sl, p);
 }
 
-/* Under the class's lock; the caller counts. */
+/* Allocates an object of the page. Under the class's lock; the caller counts it. */
 static uint32_t
 page_alloc_object(struct slab *sl, struct page *p)
 {
@@ -306,7 +309,7 @@ page_alloc_object(struct slab *sl, struct page *p)
 	return ref;
 }
 
-/* Under the class's lock. */
+/* Frees an object into its page. Under the class's lock. */
 static void
 page_free_object(struct slab *sl, struct slab_class *c, uint32_t ref)
 {

@@ -2,14 +2,15 @@
  * slab.h - size classes, their pages, and free objects.
  *
  * Shape:  a class has pages, each cut into objects of the class's size, and a state of two bits an
- *         object (slab_states.h). Every core has a magazine of free objects a class, so that most
- *         allocations touch nothing shared.
+ *         object (slab_states.h). Every core has a magazine of free objects for each class, so that
+ *         most allocations touch nothing shared.
  *
  * Units:  an object is named by its reference (arena.h).
- * Owner:  an allocated object belongs to its taker until slab_free.
+ * Owner:  an allocated object belongs to the caller until slab_free.
  *
- * Thread: every function names its magazines' core. What is shared is under the class's lock, then
- *         the pool's. States are in atomic words.
+ * Thread: a function that takes magazines is called by the core that they belong to. Shared fields
+ *         are under the class's lock or the pool's, which is taken second. States are in atomic
+ *         words.
  *
  * Errors: 0: no object.
  *
@@ -26,12 +27,12 @@
 #include <stdbool.h>
 
 #define MAGAZINE_BATCH_BYTES 8192u
-#define OBJECTS_PER_WORD     32u /* of states */
-#define WORDS_PER_LOOK       2u  /* of a hand */
+#define OBJECTS_PER_WORD     32u /* objects whose states fit into a word */
+#define WORDS_PER_LOOK       2u  /* words of states that a hand passes in one look */
 #define OBJECTS_PER_LOOK     (OBJECTS_PER_WORD * WORDS_PER_LOOK)
 
-/* The number of an object in its page is its offset, in granules, times the class's reciprocal,
- * shifted down by this. That is exact for offsets below 2^21 and sizes up to 2^16, since the
+/* The number of an object in its page is its offset in granules, times the reciprocal of its class,
+ * shifted right by this. The result is exact for offsets below 2^21 and sizes up to 2^16, since the
  * reciprocal's error is below size / 2^40 (Granlund and Montgomery 1994). */
 #define RECIPROCAL_SHIFT 40u
 
@@ -40,58 +41,71 @@ struct eviction_policy; /* eviction.h */
 struct slab {
 	const struct arena *arena;
 	struct page *pages;
-	uint64_t *reciprocal; /* of each page, kept dense for gets */
+	/* For each page the reciprocal of its class; a dense table, since gets read it. */
+	uint64_t *reciprocal;
 	_Atomic uint64_t *states;
-	uint32_t stride; /* words of states a page */
-	/* Stride as a power of two, and the arena's measures in granules, for slab_state_of. */
+	uint32_t stride; /* words of states for each page */
+	/* log2 of the stride, and the arena's measures in granules, by which slab_states.h finds a
+	 * state. */
 	uint32_t stride_shift, page_shift, page_mask;
-	_Atomic uint32_t reference_stamp; /* shifted as in an item's first word */
+	/* The current stamp, shifted to its place in an item's first word. */
+	_Atomic uint32_t reference_stamp;
 	uint32_t class_count;
-	uint32_t reserve; /* pages to keep in the pool for classes that have none */
-	const struct eviction_policy *policy;              /* slab_init's is eviction_clock */
-	struct asked *asked;                               /* a sample of keys, for the policy */
-	_Atomic uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1]; /* or that one is merged into */
+	uint32_t reserve; /* pages that the pool keeps for classes that have none */
+	/* The eviction policy; eviction_clock after slab_init. */
+	const struct eviction_policy *policy;
+	struct asked *asked; /* a sample of keys, for the policy */
+	/* Class for each size in units of 8 bytes: the size's own, or the one it is merged into. */
+	_Atomic uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1];
 	struct slab_class classes[SLAB_CLASSES_MAX];
 
 	_Alignas(CACHE_LINE_BYTES) struct spin pool_lock;
 	struct list pool;
 	struct list evacuating;           /* pages being evacuated */
-	struct list evacuated;            /* pages that only wait for their grace period */
-	_Atomic uint64_t evacuated_pages; /* ever */
+	struct list evacuated;            /* pages that are empty and within their grace period */
+	_Atomic uint64_t evacuated_pages; /* pages ever evacuated */
 	/* Every turn reads these, and a page that moves writes some of them. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t pool_count;
-	_Atomic uint32_t evacuating_count; /* evacuated ones too */
+	_Atomic uint32_t evacuating_count; /* pages being evacuated, or within their grace period */
 	_Atomic uint32_t evacuated_count;
-	_Atomic uint32_t index_claimed_count; /* of those: the index waits for them */
-	_Atomic uint32_t stuck_count;         /* of the others: they hold something pinned */
-	_Atomic uint32_t waiting_count;       /* of the others: they wait for a fill */
-	_Atomic uint32_t extended; /* pages with this number hold the value that is extended now */
-	_Atomic uint32_t index_pages; /* pages below this are the index's, or will be */
-	_Atomic uint32_t recall;      /* stepped with any class's */
-	_Atomic uint32_t withheld;    /* pages the pool keeps: store_limit_mt */
+	_Atomic uint32_t index_claimed_count; /* those of them that the index has claimed */
+	_Atomic uint32_t stuck_count;         /* those of the others that hold a pinned object */
+	_Atomic uint32_t waiting_count;       /* those of the others that wait for a fill */
+	/* Number of the value that is being extended; pages that hold a part of it have the same
+	 * number. */
+	_Atomic uint32_t extended;
+	_Atomic uint32_t index_pages; /* pages with a lower number belong to the index, or will */
+	_Atomic uint32_t recall;      /* incremented whenever a class's recall is */
+	/* Pages that the pool does not give away: see store_limit_mt. */
+	_Atomic uint32_t withheld;
 	_Atomic uint32_t now_s;
-	_Atomic uint32_t blocked_s; /* when pins last kept a page that was wanted; 0: never */
+	/* The second in which pins last kept a page from being evacuated; 0: never. */
+	_Atomic uint32_t blocked_s;
 
 	_Alignas(CACHE_LINE_BYTES) struct spin balance_lock;
-	/* Under it: pages that move for balance; slab_age of what was done last. */
+	/* Under the balance lock: pages on their way to another class; slab_age when one last began
+	 * to move, when counts were last halved, and when the idle test was last made. */
 	uint32_t moving, moved_at, halved_at, checked_at;
-	uint32_t idle_class; /* whose pages are searched for expired items, if it is idle */
+	uint32_t idle_class; /* the class to be searched for expired items, if it is idle */
 	_Atomic bool merged; /* some class takes another one's objects (class_merge.c) */
-	_Atomic uint64_t evicted_bytes, settled_at; /* ever; until when (slab_is_settled) */
-	/* Class that borrowed last (memory.c), and one; slab_age when one of large objects gave. */
+	/* Bytes ever evicted; the slab_age at which nothing was left to balance
+	 * (slab_is_settled). */
+	_Atomic uint64_t evicted_bytes, settled_at;
+	/* The class that last took a page of the reserve (memory.c), plus 1; 0: none. slab_age when
+	 * a class of large objects last gave a page because of that. */
 	_Atomic uint32_t borrower, borrowed_at;
 };
 
-/* Bytes beside the pages, a page. */
+/* Returns the bytes of tables that each page needs. */
 size_t slab_bytes_per_page(uint32_t page_shift, uint32_t shift);
-/* Words of states of a page. */
+/* Returns the words of states that each page has. */
 static inline uint32_t
 slab_state_words(uint32_t page_shift, uint32_t shift)
 {
 	return (1u << page_shift) / slab_object_min(shift) / OBJECTS_PER_WORD;
 }
-/* Makes each size as large as the number of objects in a page allows. Returns the number of sizes,
- * SLAB_CLASSES_MAX at most. */
+/* Sets the sizes of the classes: each as large as the same number of objects in a page allows.
+ * Returns how many there are, at most SLAB_CLASSES_MAX. */
 uint32_t slab_class_sizes(const struct arena *arena, uint32_t *sizes);
 
 /* The addresses of the tables. */
@@ -100,13 +114,13 @@ struct slab_tables {
 	uint64_t *reciprocal;
 	_Atomic uint64_t *states;
 };
-/* No page is in a class, or in the pool, yet. */
+/* Sets up the slab with all pages outside of the classes and the pool. */
 void slab_init(struct slab *sl, const struct slab_tables *tables, const struct arena *arena,
 	       uint32_t reserve);
-/* Moves all pages to the pool; the content of the tables is ignored. */
+/* Moves all pages to the pool, independent of what the tables say. */
 void slab_fill_pool(struct slab *sl);
 
-/* Pages of the pool that a class may get. */
+/* Returns how many pages of the pool a class may get. */
 static inline uint32_t
 slab_pool(const struct slab *sl)
 {
@@ -116,7 +130,7 @@ slab_pool(const struct slab *sl)
 	return pool > withheld ? pool - withheld : 0;
 }
 
-/* Notes a new second; the first core to see it writes it. */
+/* Notes the present second. The first core to see a new one writes it. */
 static inline void
 slab_tick(struct slab *sl, uint32_t now_s)
 {
@@ -124,9 +138,9 @@ slab_tick(struct slab *sl, uint32_t now_s)
 		atomic_store_explicit(&sl->now_s, now_s, memory_order_relaxed);
 }
 
-/* Weights of what hands pass; an object evicted from probation counts one. */
+/* Weights of the objects that hands pass. An object evicted from probation weighs 1. */
 #define PASSED_KEPT 8u   /* evicted by the CLOCK hand */
-#define PASSED_USED 128u /* referenced; or evicted, and asked for again */
+#define PASSED_USED 128u /* referenced; or evicted, with a key that was stored again soon */
 
 /* The rebalancer's clock: bytes ever evicted for want of memory, in eighths of a page. It wraps. */
 #define AGE_PAGE 8u
@@ -145,7 +159,8 @@ slab_class_pages(const struct slab_class *c)
 	return atomic_load_explicit(&c->page_count, memory_order_relaxed);
 }
 
-/* Objects that are free, or will be after a grace period; none that is pinned. */
+/* Returns the objects of a class that are free, or will be after a grace period. Pinned ones do not
+ * count. */
 static inline uint32_t
 slab_class_waiting(const struct slab_class *c)
 {
@@ -153,19 +168,21 @@ slab_class_waiting(const struct slab_class *c)
 	       atomic_load_explicit(&c->retired_count, memory_order_relaxed);
 }
 
-/* Returns slab_class_waiting and the objects whose items wait for the tier (leaving.h). */
+/* Returns slab_class_waiting, and in addition the objects whose items wait for the tier
+ * (leaving.h). */
 static inline uint32_t
 slab_class_coming(const struct slab_class *c)
 {
 	return slab_class_waiting(c) + atomic_load_explicit(&c->leaving, memory_order_relaxed);
 }
 
-/* A class keeps a 64th of its objects free or on retire lists. Where that is little, it keeps as
- * many as it took within a grace period lately, but no more than AHEAD_MIN, or than a 16th of its
- * objects and two. */
-#define NEED_SHIFT  4u /* of the fraction of what is needed; and the part forgotten at a time */
+/* A class keeps 1/AHEAD_SHARE of its objects free or on retire lists. If that is less than
+ * AHEAD_MIN, it keeps as many as were lately taken within a grace period, but at most AHEAD_MIN,
+ * and at most 1/AHEAD_PART of its objects and two. */
+/* A need is counted in parts of 1/2^NEED_SHIFT object, and loses that part of itself at a time. */
+#define NEED_SHIFT  4u
 #define AHEAD_SHARE 64u
-#define AHEAD_MIN   48u /* of chunks: three values of the default size, two of them retired */
+#define AHEAD_MIN   48u /* for chunks: three values of the default size, two of which are retired */
 #define AHEAD_MAX   1024u
 #define AHEAD_PART  16u
 
@@ -210,13 +227,14 @@ slab_size_of_ref(const struct slab *sl, uint32_t ref)
 	return sl->classes[slab_class_of_ref(sl, ref)].size;
 }
 
-/* Allocate an object of the class: from the magazine, from the class's pages, or from a page that
- * the pool gives to the class as long as it keeps leave pages. 0: there is none. */
-#define SLAB_NO_PAGE UINT32_MAX /* as leave: no page, and the class is not seen to allocate */
+/* Allocates an object of the class: from the magazine, the class's pages, or a page of the pool,
+ * which keeps `leave` pages. 0: there is none. */
+/* As `leave`: take no page, and do not count as an allocation by the class. */
+#define SLAB_NO_PAGE UINT32_MAX
 uint32_t slab_alloc(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave);
 void slab_free(struct slab *sl, struct magazine *mags, uint32_t ref);
 
-/* slab_free if the magazine has space, as it mostly has. False: nothing was done. */
+/* Does what slab_free does, if the magazine has space, as mostly. False: nothing was done. */
 static inline bool
 slab_free_fast(struct slab *sl, struct magazine *mags, const struct page *p, uint32_t ref)
 {
@@ -230,17 +248,19 @@ slab_free_fast(struct slab *sl, struct magazine *mags, const struct page *p, uin
 	magazine_set(m, count + 1);
 	return true;
 }
-/* The page of this object is not chosen to be evacuated until another value is extended, or none.
- */
+/* Protects the object's page from evacuation until slab_extend is called for another value, or for
+ * none. */
 void slab_note_extended(struct slab *sl, uint32_t ref);
-/* Starts the extension of the value with this number; 0: no page is kept for one any more. */
+/* Begins the extension of the value with this number; 0: no value's pages are protected any
+ * more. */
 void slab_extend(struct slab *sl, uint32_t number);
-/* Ends the use of magazines: every core then finds all free objects. Before the first allocation.
- */
+/* Switches magazines off, so that every core finds all free objects. To be called before the first
+ * allocation. */
 void slab_use_no_magazines(struct slab *sl);
-/* Free what this core's magazine of a class holds of pages being evacuated. */
+/* Frees the objects in this core's magazine of a class that are on pages being evacuated. */
 void slab_answer_recall(struct slab *sl, struct magazine *mags, uint32_t class);
-/* Empties this core's magazine of a class, and returns how many objects it held; or all of them. */
+/* Empties this core's magazine of a class, and returns how many objects it held. The second does it
+ * for all classes. */
 uint32_t slab_empty_magazine(struct slab *sl, struct magazine *mags, uint32_t class);
 void slab_empty_magazines(struct slab *sl, struct magazine *mags);
 

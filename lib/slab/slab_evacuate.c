@@ -1,13 +1,15 @@
 /*
- * slab_evacuate.c - a page is emptied: its choice, its live objects slice by slice, its end.
+ * slab_evacuate.c - empties a page: chooses it, lists its live objects slice by slice, and releases
+ * it.
  *
- * The caller moves or evicts the items of the objects that are listed.
+ * The caller moves or evicts the items of the listed objects.
  */
 #include "hand.h"
 
-#define LOOKS_MAX    8u    /* pages compared to choose one to evacuate */
-#define LOOKS_ENOUGH 8192u /* their objects: pages of many small ones differ little */
-#define PASSED_PAGES 256u  /* pages with a pinned object that are skipped then, at most */
+#define LOOKS_MAX 8u /* most pages compared to choose one */
+/* Objects of the pages compared that are enough: pages of many small objects differ little. */
+#define LOOKS_ENOUGH 8192u
+#define PASSED_PAGES 256u /* most pages with a pinned object that are skipped meanwhile */
 
 /* ---- the choice ---- */
 
@@ -28,14 +30,14 @@ slab_evacuate_page(struct slab *sl, struct slab_class *c, struct page *p)
 				  memory_order_relaxed);
 	if (unlikely(slab_page_pinned(p) != 0) && slab_page_number(sl, p) >= index_pages)
 		atomic_fetch_add_explicit(&sl->stuck_count, 1, memory_order_relaxed);
-	/* Release: pairs with the acquire in answer_recall (store.c); a core that sees it sees the
-	 * page's state. */
+	/* Release: pairs with the acquire in answer_recall (store.c). A core that sees the new
+	 * count sees the page's state, too. */
 	atomic_fetch_add_explicit(&c->recall, 1, memory_order_release);
 	atomic_fetch_add_explicit(&sl->recall, 1, memory_order_release);
 }
 
-/* A page is spared once if most of its live objects have their reference bit set: to move them
- * would take free objects for which others are evicted, and chunks cannot move. Their bits are
+/* A page is spared once if most of its live objects have their reference bit set. To move them
+ * takes free objects, for which others are evicted, and chunks cannot move at all. Their bits are
  * cleared, and count as passed by the hand. */
 static bool
 page_is_spared(struct slab *sl, struct slab_class *c, const struct page *p, struct page_load load)
@@ -48,9 +50,10 @@ page_is_spared(struct slab *sl, struct slab_class *c, const struct page *p, stru
 	return true;
 }
 
-/* Under the class's lock: the page to evacuate, of those that the hand comes to next: their objects
- * had most time to be used again. A page half of which is being filled will not be empty soon, and
- * one with a pinned object perhaps never. NULL: all are so, or spared if they may be. */
+/* Returns the page to evacuate. Compares the pages that the hand reaches next, whose objects had
+ * most time to be used again. Leaves out a page of which half is being filled, which will not be
+ * empty soon, one with a pinned object, which may never be, and with `spare` those that are spared.
+ * NULL: all are left out. Under the class's lock. */
 static struct page *
 page_to_evacuate(struct slab *sl, struct slab_class *c, bool spare)
 {
@@ -73,8 +76,8 @@ page_to_evacuate(struct slab *sl, struct slab_class *c, bool spare)
 
 		const struct page_load load = slab_page_load(sl, p);
 		const uint32_t filling = p->objects - slab_page_free(p) - load.live;
-		/* No magazine holds large objects, so those that are neither free nor live are
-		 * being filled, or retired. Such a page is chosen last. */
+		/* Large objects are not in magazines, so those that are neither free nor live are
+		 * being filled or retired. A page with such objects is chosen last. */
 		const uint32_t each = c->batch == 0 ? 4 * p->objects : 4;
 		const uint32_t cost = load.live + 2 * load.used + each * filling;
 
@@ -101,7 +104,7 @@ evacuate_start(struct slab *sl, uint32_t class, bool spare)
 		spin_lock(&sl->pool_lock);
 		slab_evacuate_page(sl, c, p);
 		spin_unlock(&sl->pool_lock);
-		slab_page_check(sl, c, p); /* all of it may be free */
+		slab_page_check(sl, c, p); /* all objects of the page may be free already */
 	}
 	spin_unlock(&c->lock);
 	return p != NULL;
@@ -127,7 +130,7 @@ slab_evacuate_retired(struct slab *sl, const uint32_t *refs, uint32_t count, uin
 
 	spin_lock(&c->lock);
 	ensure(atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_EVACUATING);
-	/* Several cores may empty it: the latest of their epochs. */
+	/* Several cores may empty the page. The latest of their epochs counts. */
 	if (p->retired == 0 || (int32_t)(epoch - p->retired_epoch) > 0)
 		p->retired_epoch = epoch;
 	p->retired += count;
@@ -152,7 +155,7 @@ slab_collect(struct slab *sl, uint64_t oldest, bool (*passed)(uint32_t epoch, ui
 
 /* ---- live objects ---- */
 
-/* The number of an object in its page. */
+/* Returns the number of an object in its page. */
 static uint32_t
 object_number(const struct slab *sl, const struct page *p, uint32_t ref)
 {
@@ -160,7 +163,7 @@ object_number(const struct slab *sl, const struct page *p, uint32_t ref)
 			  RECIPROCAL_SHIFT);
 }
 
-/* Returns how many of these objects fit into the slice together, one at least. */
+/* Returns how many of these objects fit into the slice, at least one. */
 static uint32_t
 objects_for(const struct slab *sl, const uint32_t *refs, uint32_t count,
 	    const struct evacuation_slice *slice)
@@ -176,7 +179,7 @@ objects_for(const struct slab *sl, const uint32_t *refs, uint32_t count,
 	return n;
 }
 
-/* Live objects of the page, *count of them. Returns the number of the one that follows them. */
+/* Lists live objects of the page, *count of them. Returns the number of the next object. */
 static uint32_t
 list_live_from(const struct slab *sl, const struct page *p, const struct evacuation_slice *slice,
 	       uint32_t *refs, uint32_t *count)
@@ -207,8 +210,9 @@ slab_evacuate_live(struct slab *sl, uint32_t *refs, const struct evacuation_slic
 		p->evacuate_next = list_live_from(sl, p, slice, refs, &count);
 		p->busy += count != 0;
 		p->walk_found |= count != 0;
-		/* The walk has passed all objects. Those that are left wait for readers, a fill, or
-		 * free objects elsewhere, and the walk continues with the next page. */
+		/* The walk has passed all objects of the page. Those that are left wait for
+		 * readers, a fill, or free objects elsewhere; the walk continues on the next
+		 * page. */
 		if (p->evacuate_next >= p->objects) {
 			p->evacuate_next = 0;
 			slab_page_walked(sl, p, epoch);

@@ -1,22 +1,23 @@
 /*
- * slab_pinned.c - objects that keep a page from being evacuated: pinned ones, which are retired,
- * past their grace period, and freed after their last pin; and those that are being filled.
+ * slab_pinned.c - objects that keep a page from being evacuated: those that are being filled, and
+ * pinned ones. Pinned ones are retired and past their grace period, and are freed after their last
+ * pin.
  *
- * A page with a pinned object is not chosen to be evacuated. If a pin is found on a page being
- * evacuated the page is stuck, and goes back to its class after a while. A page being evacuated may
- * also wait for a fill, which may wait for its client. Neither counts as a page that is coming, so
- * that others are evacuated instead.
+ * A page with a pinned object is not chosen to be evacuated. A page that has a pinned object while
+ * it is evacuated is stuck, and goes back to its class after a while. Such a page may also wait for
+ * a fill, which may wait for its client. Neither counts as a page on its way to the pool, so that
+ * others are evacuated instead.
  *
- * Thread: a page's count is under the pool's lock, and read without it as a hint.
+ * Thread: a page's count is written under the pool's lock, and read without it as a hint.
  */
 #include "slab_pages.h"
 
-/* Stuck pages that do not count as coming: up to 4 and a 64th of all. Most replies end soon, and
- * beyond that pages would be evacuated for nothing. */
+/* Stuck pages that do not count as on their way to the pool: up to STUCK_MIN and 1/STUCK_SHARE
+ * of all. Most replies end soon, so that evacuating more pages instead would be for nothing. */
 #define STUCK_MIN   4u
 #define STUCK_SHARE 64u
-/* Pages that wait for fills and do not count as coming: up to a quarter of all, as much as values
- * that are begun may take. A page waits for a fill once it has had no live object for
+/* Pages that wait for fills and do not count: up to 1/WAITING_SHARE of all, which is as much
+ * as unfinished values may take. A page waits for a fill once it has had no live object for
  * WAITING_EPOCHS epochs. */
 #define WAITING_SHARE  4u
 #define WAITING_EPOCHS 8u
@@ -84,7 +85,8 @@ slab_page_waits_no_more(struct slab *sl, struct page *p)
 	p->waiting = p->drained = p->walk_found = false;
 }
 
-/* Objects in magazines and on retire lists are freed within some epochs; a fill may last longer. */
+/* An object in a magazine or on a retire list is freed within some epochs; one that is still not
+ * free is being filled. */
 void
 slab_page_walked(struct slab *sl, struct page *p, uint32_t epoch)
 {
@@ -99,8 +101,8 @@ slab_page_walked(struct slab *sl, struct page *p, uint32_t epoch)
 	}
 }
 
-/* True, under both locks, if the page may return to its class. It may not if objects are retired
- * with it, since they are on no list, nor if a core is at work on it. */
+/* True, under both locks, if the page may return to its class: no objects wait with it, since those
+ * are on no list, and no core is evacuating objects of it. */
 static bool
 may_go_back(const struct slab *sl, const struct page *p)
 {

@@ -1,5 +1,5 @@
 /*
- * plan.c - plans queues, RSS and hand-over, and tries the ways of steering in order.
+ * plan.c - plans queues, RSS and hand-over; tries the ways of steering in order.
  */
 #include "plan.h"
 #include "rules.h"
@@ -8,13 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * Woo and Park, "Scalable TCP Session Monitoring with Symmetric Receive-side Scaling" (2012):
- * with a key that repeats every 16 bits the hash stays the same if both ends are exchanged. So a
- * segment of the appliance that a router quotes hashes as its flow does, and a mirror or a load
- * generator on the other side computes the same hash. The key need not be secret: a client that
- * aims its flows at one queue slows down that queue, which it could do by flooding as well.
- */
+/* The key repeats every 16 bits, so the hash stays the same if both ends are exchanged (Woo and
+ * Park, "Scalable TCP Session Monitoring with Symmetric Receive-side Scaling", 2012). So a segment
+ * of the appliance that a router quotes has the hash of its flow, and a mirror or a load generator
+ * at the other end computes the same hash. The key need not be secret: a client that aims its flows
+ * at one queue slows down only that queue, as it could by a flood. */
 static const uint8_t rss_key[] = {0x6d, 0x5a};
 
 #define RSS_KEY_USUAL 40u
@@ -29,7 +27,7 @@ min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Returns the largest power of two that is not above n; 0 for 0. */
+/* Returns the largest power of two that is at most n; 0 for 0. */
 static uint32_t
 power_of_two_below(uint32_t n)
 {
@@ -55,7 +53,7 @@ struct plan_args {
 	struct error *err;
 };
 
-/* Returns the entries of the table that the plan fills; 0: none. */
+/* Returns how many entries of the table the plan fills; 0: none. */
 static uint32_t
 table_of(const struct plan_args *t)
 {
@@ -104,8 +102,8 @@ say_rss(struct steer_plan *plan)
 		summary_add(plan, "the NIC's own table");
 }
 
-/* Plans RSS, with rules for TCP if its table cannot name all queues, or in any case with
- * director. The servers of a front answer from one port, so rules by the sender's port would take
+/* Plans RSS; with rules for TCP if the RSS table cannot name all queues, and always with director.
+ * Not for a front: its servers all answer from one port, so rules by the sender's port would take
  * them for one client. */
 static bool
 plan_hash(struct steer_plan *plan, const struct plan_args *t, bool director)
@@ -133,7 +131,7 @@ plan_hash(struct steer_plan *plan, const struct plan_args *t, bool director)
 	return true;
 }
 
-/* Returns what spreads the flows if the port is not programmed; NULL: nothing. */
+/* Returns what spreads the flows if the port is not programmed; NULL: nothing does. */
 static const char *
 spread_by(enum spread spread)
 {
@@ -153,7 +151,8 @@ spread_by(enum spread spread)
 	return NULL;
 }
 
-/* Plans the first way that the port supports. If it supports none, the cores hand frames over. */
+/* Plans the first way that the port supports. If it supports none, cores hand frames over to each
+ * other. */
 static bool
 plan_auto(struct steer_plan *plan, const struct plan_args *t)
 {
@@ -231,8 +230,8 @@ plan_udp_ports(struct steer_plan *plan, const struct plan_args *t)
 	}
 }
 
-/* Plans rules for the cache's ports on a port that leaves all else to the kernel. UDP ports with a
- * queue each keep their core. */
+/* Plans rules for the cache's ports, on a port that leaves everything else to the kernel. If each
+ * UDP port has a queue, it keeps its core. */
 static bool
 plan_isolation(struct steer_plan *plan, const struct plan_args *t)
 {

@@ -1,8 +1,8 @@
 /*
  * plan.h - plans the number of queues, which core polls which, and how a flow finds its queue.
  *
- * A flow must always land on the same core: its connection lives there and nowhere else. The
- * plan is made from plain data before the port is configured, and applied by lib/dpdk.
+ * All frames of a flow must reach the same core, since only that core has its connection. The plan
+ * is made from plain data before the port is configured, and applied by lib/dpdk.
  *
  * Shape:  queue i of the port is polled by core i. With RSS, key and table are programmed into
  *         the NIC; otherwise they are empty. Rules are in the order in which they are made.
@@ -18,9 +18,9 @@
 
 #define RETA_MAX    512u
 #define RSS_KEY_MAX 64u
-/* Rules for TCP by client port; two for each core's UDP port; ARP, ICMP and ND. An isolated port
- * has fewer: no rules by client port, and for both families its TCP ports and those of its own
- * connections. */
+/* Rules for TCP by client port; two rules for each core's UDP port; ARP, ICMP and ND. An isolated
+ * port has fewer: none by client port, but rules of both families for its TCP ports and for those
+ * of its own connections. */
 #define TCP_CLASSES_MAX 256u
 #define RULES_MAX       (TCP_CLASSES_MAX + 2 * CORES_MAX + 3)
 
@@ -45,7 +45,7 @@ struct steer_match {
 /* The filter of the NIC that a rule is made for. */
 enum steer_kind {
 	STEER_ETHERTYPE,
-	STEER_EXACT,    /* each field as a whole or not at all */
+	STEER_EXACT,    /* each field is matched completely or not at all */
 	STEER_DIRECTOR, /* some bits of a field */
 };
 
@@ -53,19 +53,21 @@ struct steer_rule {
 	struct steer_match match;
 	enum steer_kind kind;
 	uint16_t queue;
-	uint32_t mark;          /* 0: none */
-	uint32_t priority;      /* 0 is the first */
-	bool spread;            /* over all queues by RSS, instead of to one */
-	bool explicit_protocol; /* the IP header must name it although a port implies it */
+	uint32_t mark;     /* 0: none */
+	uint32_t priority; /* 0 is the first */
+	bool spread;       /* spread over all queues by RSS, instead of sent to one */
+	/* The IP header must name the protocol although a port implies it. */
+	bool explicit_protocol;
 	char words[80];         /* purpose of the rule */
 	const char *if_refused; /* how these frames reach a core if the NIC refuses the rule */
 };
 
 struct steer_plan {
 	uint32_t queues;
-	bool handover;       /* cores forward frames to the core that owns the flow */
-	bool isolated;       /* the port receives only what a rule asks for */
-	bool cable;          /* the thread behind the port does so, by the same owner */
+	bool handover; /* cores forward frames to the core that owns the flow */
+	bool isolated; /* the port receives only frames for which there are rules */
+	/* Instead, the thread at the other end chooses the core, by the same rule. */
+	bool cable;
 	uint32_t rss_fields; /* enum rss_kind; 0: no RSS */
 	uint32_t rss_key_bytes;
 	uint8_t rss_key[RSS_KEY_MAX];
@@ -73,19 +75,19 @@ struct steer_plan {
 	uint16_t reta[RETA_MAX]; /* hash -> queue */
 	uint32_t rule_count;
 	struct steer_rule rules[RULES_MAX];
-	bool fallback;   /* not what the operator would want: words are shown */
+	bool fallback;   /* not what an operator would want, so words are shown */
 	char words[320]; /* the choice, for the operator */
 };
 
-/* Returns the most that a port of this profile could do. A plan made from it fails only for what
- * no port of the kind can do, before the port itself is known. */
+/* Returns the most that a port of this profile could do. A plan made from it before the port is
+ * known fails only if no port of the kind can do what is asked. */
 void steer_caps_max(const struct profile *profile, struct port_caps *caps);
 
 bool steer_plan_make(struct steer_plan *plan, const struct config *cfg,
 		     const struct profile *profile, const struct port_caps *caps,
 		     struct error *err);
 
-/* Returns the word by which "stats settings" names the way that flows find their core. */
+/* Returns the word that "stats settings" has for the way in which flows find their core. */
 const char *steer_mode(const struct steer_plan *plan);
 
 #endif

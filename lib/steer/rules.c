@@ -15,11 +15,11 @@
 #define IP_ICMP6      58u
 #define PORT_MASK_ALL 0xffffu
 
-/* A Linux client takes every other port number (inet_hash_connect), so the lowest bit says little
+/* A Linux client uses every second port number (inet_hash_connect), so the lowest bit hardly varies
  * and is left out. */
 #define PORT_SHIFT 1u
-/* Classes for each queue, so that a number of queues that is no power of two is served evenly,
- * too. */
+/* Classes for each queue, so that flows are even also if the number of queues is no power of
+ * two. */
 #define CLASSES_PER_QUEUE 4u
 
 static const char by_rss[] = "RSS places them, or they come to queue 0";
@@ -104,7 +104,7 @@ bool
 rules_for_udp_ports(struct steer_plan *plan, const struct flow_limits *limits, uint32_t first)
 {
 	const uint32_t families = limits->ipv6 ? 2 : 1;
-	/* A director with one mask for all rules may already match other bits. */
+	/* A director with one mask for all rules may already match by other bits. */
 	const bool mask_free = !limits->one_mask || count_of(plan, STEER_DIRECTOR) == 0;
 	const uint32_t count = plan->queues * families;
 	struct steer_rule like = {
@@ -163,7 +163,7 @@ rules_for_tcp(struct steer_plan *plan, const struct flow_limits *limits)
 		/* NOLINTNEXTLINE(clang-analyzer-core.*): a plan has a queue at least */
 		r->queue = (uint16_t)(c % plan->queues);
 		r->mark = limits->needs_mark ? plan->rule_count : 0;
-		/* Ports that differ only in bits below the mask belong to one class. */
+		/* Ports that differ only in bits outside the mask are in one class. */
 		snprintf(r->words, sizeof r->words,
 			 "TCP from client ports %u and %u modulo %u to queue %u", r->match.src_port,
 			 r->match.src_port + (1u << PORT_SHIFT) - 1, classes << PORT_SHIFT,
@@ -172,7 +172,7 @@ rules_for_tcp(struct steer_plan *plan, const struct flow_limits *limits)
 	return true;
 }
 
-/* A port of the cache, or an aligned range of them. */
+/* A port of the cache, or several ports that one mask describes. */
 struct own_ports {
 	uint8_t protocol;
 	uint16_t port, mask;

@@ -1,8 +1,8 @@
 /*
  * rules.h - rules for single flows, where RSS is not enough; private to lib/steer.
  *
- * Shape:  each function appends to plan->rules what the NIC's limits allow, and returns whether
- *         it did.
+ * Shape:  each function appends rules to plan->rules if the NIC's limits allow that, and returns
+ *         whether it did.
  * Thread: pure functions.
  */
 #ifndef CLOCKOO_RULES_H
@@ -17,12 +17,12 @@ void rules_for_neighbours(struct steer_plan *plan, const struct flow_limits *lim
  * filter for it. */
 bool rules_for_udp_ports(struct steer_plan *plan, const struct flow_limits *limits, uint32_t first);
 
-/* Adds rules for TCP over IPv4 by bits of the client's port, for more queues than RSS can name,
- * or instead of RSS. False if the NIC cannot. */
+/* Adds rules for TCP over IPv4 by bits of the client's port: for more queues than RSS can name, or
+ * instead of RSS. False: the NIC cannot do that. */
 bool rules_for_tcp(struct steer_plan *plan, const struct flow_limits *limits);
 
-/* Adds a rule for each port that the cache listens on, and for those of the connections that it
- * opens itself. All other frames stay with the kernel. False if the NIC has no filter for it. */
+/* Adds a rule for each port on which the cache listens, and rules for the ports of connections that
+ * it opens itself. All other frames stay with the kernel. False: the NIC has no filter for that. */
 bool rules_for_isolation(struct steer_plan *plan, const struct flow_limits *limits,
 			 const struct config *cfg);
 

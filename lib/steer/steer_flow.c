@@ -1,5 +1,5 @@
 /*
- * steer_flow.c - computes the core of a flow as the NIC does with RSS, or as the hand-over does.
+ * steer_flow.c - computes the core of a flow, as the NIC does by RSS or as the hand-over does.
  */
 #include "steer_flow.h"
 #include "rules.h"
@@ -9,7 +9,7 @@
 #define PORTS_BYTES  4u
 #define TUPLE4_BYTES (2 * 4 + PORTS_BYTES)
 #define TUPLE6_BYTES (2 * IP_ADDR_BYTES + PORTS_BYTES)
-#define WINDOW_BYTES 4u /* of the key, for one bit of the input */
+#define WINDOW_BYTES 4u /* bytes of the key that are used for one bit of the input */
 #define BITS_OF_BYTE 8u
 
 /* Writes the input of the NIC's hash: source and destination of a received packet. Returns its
@@ -27,12 +27,12 @@ tuple_of(uint8_t tuple[TUPLE6_BYTES], const struct steer_flow *flow)
 	return 2 * bytes + PORTS_BYTES;
 }
 
-/* Computes the Toeplitz hash: for each set bit of the input, the 32 bits of the key from that bit
- * on are added by exclusive or. */
+/* Computes the Toeplitz hash: the exclusive or, for all set bits of the input, of the 32 bits of
+ * the key that begin at the same position. */
 static uint32_t
 toeplitz(const uint8_t *key, const uint8_t *input, uint32_t len)
 {
-	uint64_t window = 0; /* bits of the key; its last byte supplies the bits to come */
+	uint64_t window = 0; /* bits of the key; its last byte has the bits that come next */
 	uint32_t hash = 0;
 
 	for (uint32_t i = 0; i < WINDOW_BYTES; i++)

@@ -17,15 +17,15 @@
 
 #define STEER_CORE_UNKNOWN UINT32_MAX
 
-/* A TCP connection; the hash is that of packets which the peer sends. Both addresses are of one
+/* A TCP connection, whose hash is that of the packets from the peer. Both addresses are of one
  * family. */
 struct steer_flow {
 	struct ip_addr peer, ours;
 	uint16_t peer_port, our_port;
 };
 
-/* Returns the core, for a plan of `cores` cores. STEER_CORE_UNKNOWN: a kernel, a peer, or a key
- * or table of the NIC's own decides. */
+/* Returns the core, for a plan of `cores` cores. STEER_CORE_UNKNOWN: it is chosen by a kernel, by a
+ * peer, or by the NIC's own key or table. */
 uint32_t steer_core_of_flow(const struct steer_plan *plan, uint32_t cores,
 			    const struct steer_flow *flow);
 

@@ -124,8 +124,8 @@ account_exchange(struct store_core *sc, uint32_t class, const struct item *it, u
 {
 	const uint64_t bytes = item_simple_bytes(it), old_bytes = item_simple_bytes(old);
 
-	/* Mostly both classes are the same: the compiler makes an instance that looks the class up
-	 * once. */
+	/* Mostly both classes are the same. In this branch the compiler knows that, and looks the
+	 * class up once. */
 	if (likely(class == old_class))
 		exchange(sc, class, bytes, class, old_bytes);
 	else
@@ -146,7 +146,7 @@ account_moved(struct store_core *sc, const struct item *from, const struct item 
 {
 	const struct weight w = weigh(sc->store, from);
 
-	/* A class without pages has its items moved to the next larger one. */
+	/* The items of a class without pages go to the next larger class. */
 	account_generation(sc, store_generation(sc->store));
 	count_in(sc, to);
 	count_out(sc, &w);
@@ -178,8 +178,8 @@ account_flushed_out(struct store_core *sc, const struct weight *w, struct counte
 	counter_add(&c[CLASS_BYTES_FLUSHED], w->bytes);
 }
 
-/* Counts as memcached does: separately what was reclaimed for memory and what the sweep found. An
- * item that a client deleted or replaced counts as neither. */
+/* Counts a dead item as memcached does: apart from others if it was reclaimed for memory, or found
+ * by the sweep. One that a client deleted or replaced counts as neither. */
 static void
 account_dead(struct store_core *sc, const struct item *it, enum unlink_reason why, bool flushed,
 	     struct counter *c)
@@ -245,9 +245,9 @@ counter_set_base(const struct counter_set *b)
 	return counter_read(b->in) - counter_read(b->out) + counter_read(b->flushed);
 }
 
-/* Returns one core's share of the flushed items that are still in the index. A negative share
- * wraps. noted: the core noted its base in the present generation. Otherwise all items that it
- * counts are of earlier generations. */
+/* Returns one core's share of the flushed items that are still in the index; a negative share
+ * wraps. noted: the core has noted its base in the present generation. If it has not, all items
+ * that it counts are of earlier generations. */
 static uint64_t
 counter_set_left(const struct counter_set *b, bool noted)
 {

@@ -2,9 +2,9 @@
  * account.h - counts what enters and leaves the index, in total and by class.
  *
  * A flushed item stays in the index until the sweep finds it, but is not counted as an item after
- * the flush. Each core notes its counters before its first change in a generation: the sum of these
- * notes is the number of items that were flushed. Those still in the index are this sum, less the
- * flushed items taken out since.
+ * the flush. Each core notes its balance (items in less items out) before its first change in a
+ * generation. The sum of these notes is the number of items that the flush made dead. Subtracting
+ * the flushed items taken out since leaves those still in the index.
  *
  * Thread: the core named. account_flushed: any thread. Its figure is exact while no core writes;
  *         otherwise it may miss what the cores do during the sum.
@@ -16,14 +16,14 @@
 
 /* Sums one counter over all cores. */
 uint64_t store_sum(const struct store *st, enum store_counter what);
-/* Returns in less out, summed over all cores, or 0 if counts made during the sum make it
- * negative. */
+/* Returns the sum of counter `in` less that of `out`, over all cores. 0 if counts made meanwhile
+ * would make it negative. */
 uint64_t store_balance(const struct store *st, enum store_counter in, enum store_counter out);
 
 /* Notes this core's counters as those at the beginning of the generation. */
 void account_generation_began(struct store_core *sc, uint32_t generation);
 
-/* Notes the counters if this is the core's first change in this generation. Called before each
+/* Notes the counters if this is the core's first change in this generation. To be called before a
  * change is counted. */
 static inline void
 account_generation(struct store_core *sc, uint32_t generation)
@@ -54,25 +54,26 @@ void account_in(struct store_core *sc, const struct item *it, uint32_t generatio
 /* Counts a simple item that enters the index, as account_in does. */
 void account_in_simple(struct store_core *sc, uint32_t ref, const struct item *it,
 		       uint32_t generation);
-/* Counts a simple item that replaces a living simple item. account_generation was called before. */
+/* Counts a simple item that replaces a living simple item. The caller has called
+ * account_generation. */
 void account_exchange(struct store_core *sc, uint32_t class, const struct item *it,
 		      uint32_t old_class, const struct item *old);
 /* Counts the replacement of a living item. */
 void account_replaced(struct store_core *sc, const struct item *it);
 /* Counts an item that has moved from one object to another. */
 void account_moved(struct store_core *sc, const struct item *from, const struct item *to);
-/* Counts an item that leaves the index; its memory is still readable. A dead item counts as dead
- * for every reason. */
+/* Counts an item that leaves the index; its memory is still readable. A dead item is counted as
+ * dead, for whichever reason it leaves. */
 void account_out(struct store_core *sc, const struct item *it, enum unlink_reason why);
-/* Simple items of one class that are evicted one after the other and counted together. */
+/* Simple items of one class that are evicted in a row and counted together. */
 struct departures {
 	uint32_t class, generation, items, unfetched, active;
 	uint64_t bytes;
 };
 /* Counts the departures and empties the batch. */
 void account_departures(struct store_core *sc, struct departures *d);
-/* Counts the departures of an earlier generation. Called before an item that was checked in this
- * generation joins the batch. */
+/* Counts the batch if its items are of another generation. Called before an item of this generation
+ * joins it. */
 static inline void
 account_departures_of(struct store_core *sc, struct departures *d, uint32_t generation)
 {

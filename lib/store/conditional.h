@@ -4,7 +4,7 @@
  *
  * A stale item has a value that a client marked as out of date; the value is still served. A won
  * item has one reader that was asked to make a new value; other readers use the old value
- * meanwhile. store_win chooses that reader: it is true for one caller a version, on any number of
+ * meanwhile. store_win chooses that reader: for each version it is true for one caller, over all
  * cores.
  *
  * Shape:  a condition that is zero does not apply. *made is the published item, so its cas, length
@@ -32,35 +32,38 @@
  * item that store_peek finds is not counted. */
 const struct item *store_peek(struct store_core *sc, struct view key, uint64_t hash);
 const struct item *store_peek_probed(struct store_core *sc, const struct probe *p, struct view key);
-/* Reports a miss of a read that no store_get made: the eviction policy learns from it (asked.h). A
- * second call for the same miss changes nothing. */
+/* Reports the miss of a read that was no store_get; the eviction policy learns from it (asked.h). A
+ * second report of the same miss changes nothing. */
 void store_read_missed(struct store_core *sc, uint64_t hash);
-/* True if the key's first bucket alone shows that no slot has the key. False decides nothing. */
+/* True if the key's primary bucket alone proves that the key is absent. False proves nothing. */
 bool store_lacks(const struct store_core *sc, uint64_t hash);
 /* Sets the reference bit of an item that store_peek returned, as a get does. */
 void store_bump(struct store_core *sc, const struct item *it);
-/* True if this version was ever read or touched. Called after a peek, since a get makes it true. */
+/* True if this version was read or touched before. Must be called after a peek and before a get,
+ * since a get makes it true. */
 bool store_is_fetched(const struct store_core *sc, const struct item *it);
-/* Returns the seconds since the item was last used, as far as CLOCK knows. An item used after the
- * hand passed its page has 0. Otherwise the time is counted from the hand's pass, or from the last
- * store into the page if that was later. So it is never longer than the item's age. */
+/* Returns the seconds since the item was last used, as far as CLOCK knows: 0 if it was used after
+ * the hand passed its page. Otherwise the time runs from the hand's pass, or from the last store
+ * into the page if that was later, so it never exceeds the item's age. */
 uint32_t store_idle_s(const struct store_core *sc, const struct item *it);
 
-/* Takes the right to make a new value. True for exactly one caller a version, and for none if it
- * was published as won. The caller may read the item. */
+/* Takes the right to make a new value. True for exactly one caller a version; false for all if the
+ * version was published as won. The caller must still be allowed to read the item. */
 bool store_win(struct store_core *sc, const struct item *it);
 
 /* ---- writing ---- */
 
 struct store_conditions {
 	enum store_mode mode;
-	bool compare;        /* the stored version must have .cas; STORE_CAS always compares */
-	bool set_cas;        /* the new version has .new_cas; if that is 0, the next number */
-	bool stale_if_older; /* STORE_CAS: a .cas that is lower than the item's, and not 0, stores
-				the value as stale, with the old version's expiry and token */
-	bool won;            /* published as won: an empty item whose client will store the value */
-	bool vivify;         /* APPEND, PREPEND: stores the value if the key is absent */
-	bool binary_key;     /* the client wrote the key in base64 */
+	bool compare; /* the stored version must have .cas; STORE_CAS always requires that */
+	/* The new version's cas is .new_cas, or the next number if that is 0. */
+	bool set_cas;
+	/* STORE_CAS with a .cas that is not 0 and lower than the item's: stores the value as stale,
+	 * with the old version's expiry and token. */
+	bool stale_if_older;
+	bool won;        /* published as won: an empty item whose client will store the value */
+	bool vivify;     /* APPEND, PREPEND: stores the value if the key is absent */
+	bool binary_key; /* the client wrote the key in base64 */
 	uint64_t cas;
 	uint64_t new_cas;
 };
@@ -74,14 +77,14 @@ enum store_result store_finish_with(struct store_core *sc, struct fill *f,
 				    const struct store_conditions *conditions,
 				    const struct item **made);
 
-/* Finishes as store_finish_with does, for a caller that can wait. NOT_YET is possible for APPEND
- * and PREPEND only, whose new version needs memory of its own. Nothing was done then; the caller
- * finishes the fill in its next turn, or abandons it. */
+/* Finishes as store_finish_with does, for a caller that can wait. NOT_YET, possible for APPEND and
+ * PREPEND only: there was no memory for the new version and nothing was done. The caller finishes
+ * the fill in its next turn, or abandons it. */
 enum store_result store_try_finish_with(struct store_core *sc, struct fill *f,
 					const struct store_conditions *conditions,
 					const struct item **made);
 
-/* A delete under a condition, or one that keeps the item: as stale and not won, or without its
+/* A delete under a condition, or a change that keeps the item: as stale and not won, or without its
  * value. */
 struct store_removal {
 	bool compare;    /* only if its cas is .cas */
@@ -96,8 +99,9 @@ struct store_removal {
 	uint64_t new_cas;
 };
 
-/* Returns OK, NOT_FOUND or EXISTS. *left is the kept item, or NULL if none was to be kept or there
- * was no memory for it. NOT_YET and NO_MEMORY (only with .drop_value): the item is unchanged. */
+/* Returns OK, NOT_FOUND or EXISTS. *left is the kept item; NULL if .mark_stale and .drop_value are
+ * false or there was no memory for it. NOT_YET and NO_MEMORY (only with .drop_value): the item is
+ * unchanged. */
 enum store_result store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 				    const struct store_removal *how, const struct item **left);
 

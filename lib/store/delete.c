@@ -10,7 +10,7 @@
 #include "new_version.h"
 #include "unlink.h"
 
-/* Deletes a key under the conditions of how. NULL: unconditionally. */
+/* Deletes a key if the conditions of `how` are met. NULL: unconditionally. */
 static enum store_result
 delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how)
 {
@@ -70,8 +70,8 @@ keep(struct store_core *sc, struct view key, uint64_t hash, const struct store_r
 	return r;
 }
 
-/* Marks a large item in place. Its readers load the cas before the marks, so no reader combines the
- * new number with an item that is not stale. While the number changes no reader can win. */
+/* Marks a large item as stale in place. Readers load the cas before the status bits, so none sees
+ * the new number on an item that is not yet stale. No reader can win while the number changes. */
 static bool
 mark_in_place(struct store_core *sc, struct view key, uint64_t hash,
 	      const struct store_removal *how, const struct item **left)
@@ -108,7 +108,7 @@ store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 	if (how->mark_stale || how->drop_value) {
 		const enum store_result r = keep(sc, key, hash, how, left);
 
-		/* The key's item in a file that is being loaded is deleted, too. */
+		/* If a file is being loaded, the key's item in it is deleted, too. */
 		if (r != STORE_NO_MEMORY && r != STORE_NOT_YET &&
 		    !(r == STORE_NOT_FOUND && sc->marks))
 			return r;

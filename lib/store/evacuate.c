@@ -1,12 +1,12 @@
 /*
  * evacuate.c - empties a page that is being evacuated, object by object.
  *
- * - An item whose reference bit is set moves. Any other item moves as long as its class has more
+ * - An item whose reference bit is set moves. Any other item moves only while its class has more
  *   free objects than it needs (slab_class_ahead). A copy on another page of the class, with the
  *   same key, cas, flags, expiry and flush generation, takes the item's slot under the lock of its
  *   bucket. A lookup finds the item or its copy, and both are the same to a client.
  * - The other items are evicted, as the CLOCK hand would have, to the tier if there is one. Chunked
- *   items do not move either, since their chunks name them.
+ *   items never move, since their chunks refer to them; they are evicted, too.
  * - Objects on a retire list, in a magazine or in a fill are freed by their cores.
  *
  * An unchunked item that leaves takes no space on a retire list. The page is freed after the grace
@@ -25,7 +25,7 @@
 #define NOWHERE UINT32_MAX
 
 enum evacuation {
-	EVACUATE_SKIPPED,   /* it was no longer in the index, or cannot leave it now */
+	EVACUATE_SKIPPED,   /* no longer in the index, or cannot leave it now */
 	EVACUATE_WITH_PAGE, /* out of the index; waits for its grace period with the page */
 	EVACUATE_RETIRED,   /* out of the index; waits for its grace period on the retire list */
 	EVACUATE_STUCK,     /* there is no free object for it elsewhere now */
@@ -36,15 +36,15 @@ struct batch {
 	uint32_t with_page[EVACUATE_BATCH];
 	uint32_t with_page_count;
 	uint32_t stuck, stuck_class; /* items that lack a free object of that class */
-	uint32_t later;              /* postponed by the tier */
+	uint32_t later;              /* items that the tier postponed */
 	struct departures departures;
 	uint32_t evicted; /* items that do not move */
 	uint32_t cost;    /* store_limits.h */
 };
 
-/* Returns the class that items of a class move to: the same one, or the one that it is merged into.
- * A class that gave its last page moves them to the next larger class with pages, if its objects
- * are at most twice as large. */
+/* Returns the class to which items of a class move: the same one, or the one it is merged with.
+ * Items of a class that gives up its last page go to the next larger class with pages, if its
+ * objects are at most twice as large. */
 static uint32_t
 class_for_rescue(const struct slab *sl, uint32_t class)
 {
@@ -96,8 +96,8 @@ copy_item(const struct item *from, struct item *to)
 	       item_key_len(from) + item_value_len(from));
 }
 
-/* Returns KEPT for a copy, as if the hand had passed it; an item on probation stays on
- * probation. */
+/* Returns KEPT for a copy, as if the hand had passed it; but a copy of an item on probation stays
+ * on probation. */
 static enum object_state
 state_of_copy(const struct store *st, const struct item *from)
 {
@@ -114,7 +114,7 @@ replace_with_copy(struct store_core *sc, struct spot spot, struct item *it, stru
 	if (spot.bucket == NULL || item_dead(sc, it) ||
 	    (pinned && !retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_EVICTION)))
 		return EVACUATE_SKIPPED;
-	/* Copied here, since a touch writes it under these locks. */
+	/* The expiry is copied here, since a touch changes it under these locks. */
 	item_set_expiry(copy, item_expiry_s(it));
 	atomic_fetch_or_explicit(&copy->head, item_hand_over(it, ITEM_STATUS_MASK),
 				 memory_order_relaxed);
@@ -178,8 +178,7 @@ rescue(struct store_core *sc, const struct victim *v, uint32_t class)
 	return how;
 }
 
-/* Returns the class that an object's item moves to. NOWHERE: the item cannot move, and is
- * evicted. */
+/* Returns the class that an object's item moves to; NOWHERE: it cannot move, and is evicted. */
 static uint32_t
 class_for(const struct store *st, uint32_t ref)
 {
@@ -234,9 +233,9 @@ evict_object(struct store_core *sc, struct batch *b, const struct victim *v)
 	return EVACUATE_SKIPPED;
 }
 
-/* True if a stuck item waits even in a hurry: it is in use, and more objects of its class come free
- * within a grace period than items are stuck. Items of large classes do not wait, since a value of
- * several pages waits for their memory. */
+/* True if a stuck item is not evicted even in a hurry: it is referenced, and within a grace period
+ * its class gets more free objects than it has stuck items. Items of large classes do not wait,
+ * since a value of several pages waits for their memory. */
 static bool
 waits_in_hurry(const struct store *st, const struct batch *b, uint32_t ref, uint32_t class)
 {
@@ -252,7 +251,7 @@ cost_at_most(const struct slab *sl, uint32_t ref)
 {
 	const struct store *st = container_of(sl, struct store, slab);
 
-	/* An evicted item is copied, too, if there is a tier. */
+	/* With a tier, an evicted item is copied, too. */
 	return class_for(st, ref) == NOWHERE && st->cores[0].tier == NULL
 		       ? 1
 		       : 1 + cost_of_copy(sl, ref);
@@ -283,16 +282,17 @@ evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, const stru
 	}
 }
 
-/* Frees objects for stuck items: evicts others of their class, whose memory is free after a grace
- * period. Sets may take that memory first and then evict none themselves. So these evictions count
- * as time (slab_age); otherwise no other class would be found to give a page. */
+/* Frees objects for stuck items by evicting others of their class; the memory is free after a grace
+ * period. A set may take it first, and then need not evict, so the class's hand would seem slow. So
+ * these evictions count as time (slab_age); otherwise no class would be found to give a page. */
 static uint32_t
 make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
 {
 	struct slab *sl = &sc->store->slab;
 	uint32_t waiting, done;
 
-	retire_list_publish(sc); /* otherwise the same turn would evict twice for the same items */
+	/* Otherwise a second call in the turn would evict for the same items again. */
+	retire_list_publish(sc);
 	waiting = slab_class_coming(&sl->classes[class]);
 	if (waiting >= stuck)
 		return 0;

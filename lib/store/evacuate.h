@@ -8,8 +8,8 @@
 
 #include "store_state.h"
 
-/* Moves or evicts objects of one page, at least one, and adds the work to *work, up to until
- * (store_limits.h). False: no object of the page can leave now. */
+/* Moves or evicts at least one object of the page being evacuated. Adds the work to *work, and
+ * stops at `until` (store_limits.h). False: no object of the page can leave now. */
 bool evacuate_batch(struct store_core *sc, uint32_t *work, uint32_t until, bool hurry);
 
 #endif

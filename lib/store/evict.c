@@ -8,7 +8,7 @@
 #include "unlink.h"
 #include "slab/eviction.h"
 
-/* Numbers of evicted items, by the kind of ghost that they leave. */
+/* Counts of evicted items, by the ghosts that they leave. */
 struct evicted {
 	uint32_t of_new, of_kept;
 };
@@ -19,15 +19,15 @@ evicted_all(struct evicted e)
 	return e.of_new + e.of_kept;
 }
 
-/* Offers the item to the tier. False: the tier postpones it, or copies it in later turns; *offer is
- * then open. */
+/* Offers the item to the tier. False: the tier postpones it (no offer), or copies it in later turns
+ * (*offer is open). */
 static bool
 offer_made(struct store_core *sc, const struct victim *v, uint64_t *offer)
 {
 	const struct store_tier *tier = sc->tier;
 	const struct item *it = item_at(sc->store, v->ref);
-	/* A value in chunks is named once for each of its objects. It left the index when it was
-	 * named first. */
+	/* The hand reaches a chunked value once for each of its objects. The first time it left the
+	 * index. */
 	const bool is_out = slab_state(&sc->store->slab, v->ref) == OBJECT_OUT;
 
 	if (!is_out && !item_dead(sc, it))
@@ -73,7 +73,7 @@ evict_offer_end(struct store_core *sc, uint32_t ref, uint64_t *offer)
 	store_unpin(item_at(sc->store, ref));
 }
 
-/* Offers the item if no other one waits. Otherwise it joins the ring behind them. */
+/* Offers the item if no others wait; otherwise adds it to the ring, behind them. */
 enum unlinked
 evict_to_tier(struct store_core *sc, const struct victim *v, bool with_page, enum ghost ghost,
 	      struct departures *d)
@@ -114,8 +114,7 @@ count_for_memory(struct slab *sl, uint32_t class, struct evicted e)
 				  memory_order_relaxed);
 }
 
-/* An item without a ghost was named by an evacuation: it was not evicted to free memory for its
- * class. */
+/* No ghost: an evacuation chose the item, which was not evicted to free memory for its class. */
 void
 evict_count_left(struct store_core *sc, uint32_t class, enum ghost ghost)
 {
@@ -131,8 +130,8 @@ evict_count_left(struct store_core *sc, uint32_t class, enum ghost ghost)
 	count_for_memory(sl, class, e);
 }
 
-/* Evicts the items of these objects, the first of_new of which were NEW. Returns how many were
- * still in the index. */
+/* Evicts the items of n objects, of which the first of_new are in state NEW. Returns how many of
+ * each were still in the index. */
 static struct evicted
 evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n,
 	      uint32_t of_new)
@@ -157,7 +156,7 @@ evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 			continue;
 		e.of_new += ghost == GHOST_OF_NEW;
 		e.of_kept += ghost == GHOST_OF_KEPT;
-		/* With a tier, a read that misses in memory may still find the item there. */
+		/* With a tier this is no miss yet: a read may still find the item there. */
 		if (likely(!tiered))
 			eviction_evicted(&sc->store->slab, class, victims[i % VICTIMS_MAX].hash,
 					 ghost);

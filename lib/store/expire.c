@@ -2,14 +2,14 @@
  * expire.c - a class that needs memory evicts expired items first.
  *
  * The expiry hand passes EXPIRY_PACE objects for each object that is wanted, and EXPIRY_WORTH more
- * for each expired one that it finds. So it continues while one object in EXPIRY_WORTH has expired,
- * and costs little where none has.
+ * for each expired one that it finds. So the hand continues as long as one object in EXPIRY_WORTH
+ * has expired, and costs little where none has.
  */
 #include "expire.h"
 #include "item_access.h"
 #include "unlink.h"
 
-/* The item this many objects ahead is prefetched. */
+/* While one item is checked, the item this many objects ahead is prefetched. */
 #define AHEAD 8u
 
 /* Returns how many objects of the class an item frees. A value in chunks frees all of its
@@ -23,8 +23,8 @@ objects_left(const struct store *st, uint32_t class, const struct item *it)
 											: 1;
 }
 
-/* Evicts the expired items of these objects. If one cannot leave now, its page stays noted as due.
- * Returns how many objects are freed. */
+/* Evicts the expired items of these objects. If an item cannot leave now, its page keeps the note
+ * that it is due. Returns how many objects are freed. */
 static uint32_t
 evict_expired(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n)
 {
@@ -48,7 +48,7 @@ evict_expired(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 	return done;
 }
 
-/* Evicts the items that have expired, and notes on the pages when the others expire. */
+/* Evicts the items that have expired. Notes on the pages when the remaining ones expire. */
 static uint32_t
 expire_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n)
 {

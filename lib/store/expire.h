@@ -8,8 +8,8 @@
 
 #include "store_state.h"
 
-/* Evicts up to want expired items of a class, and the rest of the last look. Returns how many
- * objects are freed. */
+/* Evicts expired items of a class until `want` objects are free, and then the others found by the
+ * same look. Returns how many objects are freed. */
 uint32_t expire_for_memory(struct store_core *sc, uint32_t class, uint32_t want);
 /* Evicts this turn's share of sc->idle_expiry. */
 void expire_idle(struct store_core *sc);

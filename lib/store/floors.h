@@ -17,7 +17,7 @@ store_floor(const struct store *st, uint16_t tag)
 }
 static_assert(TAG_DISPLACED % FLOORS == 0, "a key's floor is the same wherever it lies");
 
-/* True if the next number of a key with this cas is above it. */
+/* True if the number that follows cas is above the key's floor. */
 static inline bool
 floor_follows(uint64_t floor, uint64_t cas)
 {

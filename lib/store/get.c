@@ -27,13 +27,13 @@ probe_start(const struct store *st, struct probe *p, struct view key)
 	const uint64_t hash = hash_bytes(key.data, key.len, st->seed);
 	const struct place place = index_place(&st->ix, hash);
 
-	/* The state says which fields are valid: ref and slot are not, yet. */
+	/* p->ref and p->slot are not valid before the state says so. */
 	p->bucket = place.primary;
 	p->seq = place.seq;
 	p->tag = place.tag;
 	p->state = PROBE_PENDING;
-	/* During a resize ref holds the alternate bucket. Otherwise it is computed from the tag
-	 * when it is needed. */
+	/* During a resize p->ref holds the alternate bucket until there is a candidate. At other
+	 * times that bucket is computed from the tag when it is needed. */
 	if (unlikely((place.seq & GEOMETRY_RESIZING) != 0))
 		p->ref = place.alternate;
 	prefetch(index_bucket(&st->ix, place.primary));
@@ -49,8 +49,8 @@ probe_alternate_bucket(const struct store *st, const struct probe *p)
 
 	const uint32_t bucket_count = index_bucket_count(&st->ix);
 
-	/* The number of buckets may have changed since the probe. Then any existing bucket will do:
-	 * the lookup finds seq changed and starts again. */
+	/* If the number of buckets has changed since the probe began, any bucket that exists will
+	 * do: the lookup notices the new seq and starts again. */
 	return likely(index_seq(&st->ix) == p->seq)
 		       ? bucket_alternate(bucket_count, p->bucket, p->tag)
 		       : p->bucket;
@@ -78,15 +78,15 @@ probe_note_candidate(const struct store *st, struct probe *p, const struct bucke
 	return PROBE_CANDIDATE;
 }
 
-/* True if the geometry has not changed since the place was computed. Otherwise a miss does not
- * count. */
+/* True if the index has had the same geometry since the place was computed. Otherwise a miss proves
+ * nothing. */
 static inline bool
 probe_is_current(const struct store *st, const struct probe *p)
 {
 	return likely(atomic_load_explicit(&st->ix.seq, memory_order_relaxed) == p->seq);
 }
 
-/* True if the probe is a miss when no slot of the primary bucket has its tag. */
+/* True if the key is absent, given that no slot of the primary bucket has its tag. */
 static inline bool
 probe_ends_in_primary(const struct store *st, const struct probe *p, const struct bucket *primary,
 		      uint32_t version)
@@ -113,8 +113,8 @@ probe_primary(const struct store *st, struct probe *p)
 		return PROBE_MISS;
 	}
 	p->ref = probe_alternate_bucket(st, p);
-	/* A bucket that was computed with another number of buckets may not exist, so it is not
-	 * read. */
+	/* The bucket's number was computed for another number of buckets. It may not exist, so it
+	 * is not read. */
 	if (!probe_is_current(st, p)) {
 		p->state = PROBE_RETRY;
 		return PROBE_RETRY;
@@ -124,7 +124,7 @@ probe_primary(const struct store *st, struct probe *p)
 	return PROBE_ALTERNATE;
 }
 
-/* True if a miss in the primary bucket is still one. This core may have stored the key since. */
+/* True if a miss in the primary bucket still holds: this core may have stored the key since. */
 static inline bool
 probe_misses_still(const struct store *st, const struct probe *p)
 {
@@ -170,7 +170,7 @@ probe_alternate(const struct store *st, struct probe *p)
 
 /* ---- from a probe to an item ---- */
 
-/* Finds a key from its place on. Out of line: hardly any key of a batch needs it. */
+/* Finds a key by its place. Out of line: hardly any key of a batch needs it. */
 static __attribute__((noinline)) uint32_t
 find_at(struct store_core *sc, struct view key, struct place *place)
 {
@@ -184,8 +184,8 @@ find_at(struct store_core *sc, struct view key, struct place *place)
 	return ref;
 }
 
-/* Looks the key up from the start. A probe with a candidate has overwritten the fields of its
- * place, so the key is hashed again. */
+/* Looks the key up from the start. A candidate has overwritten the probe's place, so the key is
+ * hashed again. */
 static uint32_t
 find(struct store_core *sc, const struct probe *p, struct view key)
 {
@@ -219,9 +219,9 @@ miss_dead(struct store_core *sc, const struct item *it, uint32_t generation)
 	return NULL;
 }
 
-/* Returns the item, or NULL if it is flushed or expired. The caller reads the generation before the
- * lookup: once an item has left the index its generation number may be used again, and the item
- * would seem alive (sweep.c). */
+/* Returns the item, or NULL if it is flushed or expired. The caller must have read the generation
+ * before the lookup: after an item has left the index its generation number may come into use
+ * again, and the item would seem alive (sweep.c). */
 static inline const struct item *
 item_if_alive(struct store_core *sc, uint32_t ref, uint32_t generation)
 {
@@ -249,9 +249,9 @@ get_item(struct store_core *sc, uint32_t ref, struct view key, uint32_t generati
 	return it;
 }
 
-/* True if the item is still in its slot. Comparing the tag and the reference is enough, since a
- * reference is used again only in a later turn. A resize changes them, too: it clears the slot
- * before a writer can use the key's new bucket (migrate.c). */
+/* True if the item is still in its slot. It is enough to compare tag and reference, since a
+ * reference is not reused within a turn. A resize clears the slot before a writer can use the key's
+ * new bucket (migrate.c), so it is noticed, too. */
 static inline bool
 probe_is_valid(const struct store *st, const struct probe *p)
 {
@@ -260,8 +260,9 @@ probe_is_valid(const struct store *st, const struct probe *p)
 	return bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref;
 }
 
-/* Returns the candidate if it has the key, otherwise the item that a lookup finds. Out of line: few
- * items have optional fields, and an item without them needs this once a reference stamp. */
+/* Returns the candidate if it has the key, otherwise what a lookup finds. Out of line: items
+ * with optional fields are few, and an item without them comes here only once for each reference
+ * stamp. */
 static __attribute__((noinline)) const struct item *
 probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key,
 		   uint32_t generation)
@@ -271,8 +272,8 @@ probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key
 	return get_item(sc, same ? p->ref : find(sc, p, key), key, generation);
 }
 
-/* Returns the item of a probe, or NULL. One comparison recognises most hits: a simple item of the
- * present flush generation, with the present reference stamp and a key of this length. */
+/* Returns the item of a probe, or NULL. A single comparison recognises most hits: a simple item of
+ * the present flush generation and reference stamp, with a key of this length. */
 static inline const struct item *
 probe_resolve(const struct store_get_batch *batch, const struct probe *p, struct view key)
 {
@@ -306,7 +307,8 @@ store_probe_primary_to_write(const struct store_core *sc, struct probe *p)
 	if (store_probe_primary(sc, p))
 		return true;
 	if (p->state == PROBE_CANDIDATE)
-		slab_prefetch_state(&st->slab, p->ref); /* a set clears its state */
+		slab_prefetch_state(&st->slab,
+				    p->ref); /* the caller is a set, which will clear the state */
 	if (p->state == PROBE_MISS &&
 	    bucket_empty_slot(index_bucket(&st->ix, p->bucket)) == BUCKET_SLOTS)
 		prefetch(index_bucket(&st->ix, probe_alternate_bucket(st, p)));

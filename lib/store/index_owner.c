@@ -1,5 +1,5 @@
 /*
- * index_owner.c - retires items that the index cannot move or has no slot for.
+ * index_owner.c - retires items that the index could neither move nor give a slot.
  */
 #include "index_owner.h"
 #include "retire_list.h"
@@ -12,7 +12,7 @@ core_of(struct index_core *ic)
 	return container_of(ic, struct store_core, ic);
 }
 
-/* Takes an item without a slot out of the index: it counts as evicted, unless it is flushed. */
+/* Takes an item out of the index that finds no slot. It counts as evicted, unless it is flushed. */
 static void
 drop_unplaced(struct store_core *sc, struct spot spot)
 {

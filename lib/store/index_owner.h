@@ -1,5 +1,6 @@
 /*
- * index_owner.h - the store as the owner of what the index moves (index/index_core.h).
+ * index_owner.h - the functions by which the index calls the store, which owns its items
+ * (index/index_core.h).
  *
  * Thread: at start.
  */
@@ -8,7 +9,7 @@
 
 #include "store_state.h"
 
-/* Makes a core's part of the index; the store's options are set. */
+/* Sets up a core's part of the index, once the store's options are set. */
 void index_owner_bind(struct store_core *sc);
 
 #endif

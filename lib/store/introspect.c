@@ -6,10 +6,10 @@
 
 const struct counter_name store_counter_names[STORE_COUNTER_COUNT] = {STORE_COUNTERS(COUNTER_NAME)};
 
-/* Pages that a memory limit leaves in use besides reserve and index, for at least some classes. */
+/* Pages that a memory limit always leaves to items, besides the reserve and the index. */
 #define LIMIT_PAGES_MIN 4u
 
-/* Returns all less some. Other cores count meanwhile, so a negative difference becomes 0. */
+/* Returns all - some; 0 if that is negative, because other cores count meanwhile. */
 static uint64_t
 without(uint64_t all, uint64_t some)
 {
@@ -120,10 +120,11 @@ store_idle_s(const struct store_core *sc, const struct item *it)
 	const uint32_t hand_passed_s =
 		atomic_load_explicit(&p->hand_passed_s, memory_order_relaxed);
 	const uint32_t stored_s = atomic_load_explicit(&p->stored_s, memory_order_relaxed);
-	/* The last store into the page may have stored this item. */
+	/* The item may have been stored by the last store into the page, so that time bounds its
+	 * age. */
 	const uint32_t since_s = hand_passed_s > stored_s ? hand_passed_s : stored_s;
 
-	/* The reference bit of a stamped item may not be set yet (item_set_reference_stamp). */
+	/* The reference bit of a stamped item is set a turn later (item_set_reference_stamp). */
 	if ((item_head(it) & ITEM_REFERENCE_STAMP) == slab_reference_stamp(sl) ||
 	    slab_is_referenced(sl, ref) || since_s > sc->now_s)
 		return 0;
@@ -157,12 +158,12 @@ store_page_move_mt(struct store *store, uint32_t from, uint32_t to)
 	if (store->never_evict || slab_class_pages(&sl->classes[giver]) < 2 ||
 	    !slab_evacuate_start(sl, giver))
 		return STORE_NO_MEMORY;
-	/* The page comes from the pool, which gets the evacuated one later. */
+	/* Class `to` gets its page from the pool, and the pool gets the evacuated one later. */
 	(void)slab_grant(sl, to - 1, 0);
 	return STORE_OK;
 }
 
-#define BEGUN_PART 4u /* part of the memory for values begun */
+#define BEGUN_PART 4u /* unfinished values may take 1/BEGUN_PART of the limit */
 
 bool
 store_too_large(const struct store_core *sc, uint32_t value_len)
@@ -179,8 +180,8 @@ store_begun_max(const struct store_core *sc)
 	return part > one ? part : one;
 }
 
-/* Returns the longest value under a limit: half of the memory, as without a limit. A value of the
- * default size is always possible, since the reserve has pages for it. */
+/* Returns the longest value under a limit: half of that limit. A value of the default size is
+ * always possible, since the reserve has pages for it. */
 static uint32_t
 value_max_under(const struct store *st, size_t limit)
 {
@@ -228,13 +229,13 @@ store_watch_evictions(struct store_core *sc, store_evicted_fn *fn, void *arg)
 
 #define CURRENT_NS 150u /* estimated time of a lookup */
 
-/* The core that walks, and the class whose items it wants. */
+/* The core that walks, and the class that it shows. */
 struct shown {
 	struct store_core *core;
 	uint32_t class;
 };
 
-/* Returns the present item of a key that the walk found, if it is alive and of the class. */
+/* Returns the present version of a key that the walk found, if it is alive and of the class. */
 static const struct item *
 current(const struct index_walk *w, const struct walk_found *f, uint32_t *work_ns)
 {

@@ -21,10 +21,10 @@
 /* ---- walking ---- */
 
 #define STORE_ALL_CLASSES 0u
-/* Returns the next items, at most max. A call may return 0 items before the end, which cursor.done
- * shows. A key that stays cached is shown once, independent of writes, as long as no more than
- * WALKS_MAX walks are under way and this one does not pause for WALK_PAUSE_MAX_S (walks.h). The
- * walk always ends; it sets no reference bit. */
+/* Returns the next items, at most max; perhaps none before the end, which cursor.done shows. A key
+ * that stays cached is shown once, independent of writes, if at most WALKS_MAX walks are under way
+ * and this one never pauses for WALK_PAUSE_MAX_S (walks.h). Every walk ends. No reference bit is
+ * set. */
 uint32_t store_walk(struct store_core *sc, struct walk_cursor *cursor, uint32_t class,
 		    const struct item **items, uint32_t max);
 /* Ends a walk early. Until a walk ends, it keeps items from moving past it. */
@@ -54,11 +54,12 @@ struct store_class_usage {
 	uint32_t size;     /* of an object */
 	uint32_t per_page; /* objects */
 	uint32_t pages;
-	uint32_t idle_s; /* since the hand passed the page that it reaches next: about the age of
-			    the items that are evicted now */
+	/* Seconds since the hand passed the page that it reaches next: roughly the age at which
+	 * items are evicted now. */
+	uint32_t idle_s;
 	uint64_t objects, used, free;
 	uint64_t items;      /* without flushed ones */
-	uint64_t item_bytes; /* requested */
+	uint64_t item_bytes; /* the bytes that clients requested for them */
 	uint64_t counted[STORE_CLASS_COUNTER_COUNT];
 };
 
@@ -66,10 +67,11 @@ uint32_t store_class_count_mt(const struct store *store);
 /* Returns the class of an item; 0: the item is not the store's. */
 uint32_t store_class_of(const struct store_core *sc, const struct item *it);
 
-/* Maps an item to its class in a few instructions, for a caller that needs it with every get. */
+/* Finds an item's class in a few instructions, for a caller that needs it with every get. */
 struct store_class_map {
-	const uint8_t *items;   /* the beginning of the first page */
-	const uint8_t *classes; /* class of the first page; the others follow, stride bytes apart */
+	const uint8_t *items; /* the beginning of the first page */
+	/* Points to the first page's class; each next page's is stride bytes further. */
+	const uint8_t *classes;
 	uint32_t page_shift, stride;
 	size_t bytes; /* bytes of all pages */
 };
@@ -100,8 +102,8 @@ void store_class_usage_mt(const struct store *store, uint32_t class, uint32_t no
 
 /* ---- memory ---- */
 
-/* Limits the store to this many bytes. Pages beyond the limit are evacuated in later turns, except
- * those that every store needs: the reserve, the index and a few. False: the limit is less than
+/* Limits the store to this many bytes. Later turns evacuate pages beyond the limit, except those
+ * that every store needs: the reserve, the index and a few. False: the limit is less than
  * STORE_LIMIT_MIN or more than memory_bytes. */
 bool store_limit_mt(struct store *store, size_t bytes);
 
@@ -113,15 +115,15 @@ uint64_t store_begun_max(const struct store_core *sc);
 
 #define STORE_ANY_CLASS 0u /* the class with the most pages */
 
-/* Moves a page from one class to another: a page of from is evacuated in later turns, and to gets a
- * page of the pool at once, if there is one. NOT_YET: slab_moves_max pages are already on their
- * way. NO_MEMORY: from has fewer than two pages, or none that can be evacuated. */
+/* Moves a page between classes: class `to` gets a page of the pool at once if there is one, and
+ * later turns evacuate a page of class `from`. NOT_YET: slab_moves_max pages are already on their
+ * way. NO_MEMORY: `from` has fewer than two pages, or none that can be evacuated. */
 enum store_result store_page_move_mt(struct store *store, uint32_t from, uint32_t to);
 
 /* ---- watching ---- */
 
-/* Calls fn on this core with every item that it evicts, under locks and before the item leaves. fn
- * may read the item, and must not call the store. NULL: none. */
+/* Calls fn on this core with every item that the core evicts, under locks and before the item
+ * leaves. fn may read the item but must not call the store. NULL: none. */
 typedef void store_evicted_fn(void *arg, const struct item *it);
 void store_watch_evictions(struct store_core *sc, store_evicted_fn *fn, void *arg);
 

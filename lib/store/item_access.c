@@ -55,8 +55,8 @@ item_set_reference_stamp(struct store_core *sc, struct item *it, uint32_t ref, u
 		item_apply_referenced(sc);
 	slab_prefetch_state(&sc->store->slab, ref);
 	sc->referenced_pending[sc->referenced_pending_count++] = ref;
-	/* Relaxed, since nothing is read through it, and tried once. It fails if another reader has
-	 * stamped the item or set a status bit; then the next use stamps it. */
+	/* Relaxed: nothing is read through the stamp. Tried once: it fails if another reader has
+	 * just stamped the item or set a status bit, and then the next use stamps it. */
 	atomic_compare_exchange_strong_explicit(
 		&it->head, &head, (head & ~ITEM_REFERENCE_STAMP) | stamp | ITEM_FETCHED,
 		memory_order_relaxed, memory_order_relaxed);
@@ -68,9 +68,9 @@ store_win(struct store_core *sc, const struct item *it)
 	return item_set_status_once((struct item *)it, ITEM_WON);
 }
 
-/* Passes the right to win to the new version, and marks the old one as won, so that no reader of it
- * wins a second time. Such a reader learns that another has won, although perhaps none has; the
- * next reader wins. */
+/* Marks the old version as won, so that no reader of it wins from now on, and passes the right to
+ * win to the new version. A reader of the old version may then learn that another one has won
+ * although none has; the next reader wins. */
 uint32_t
 item_hand_over(struct item *old, uint32_t inherit)
 {
@@ -90,12 +90,13 @@ item_mark_stale(struct item *it, uint64_t cas)
 	/* Release: a reader that has loaded the new number sees the marks (item_cas). */
 	atomic_thread_fence(memory_order_release);
 	item_set_cas(it, cas);
-	/* Relaxed: a reader that has loaded the old number may win the new version, as may a reader
-	 * that comes between the two stores. */
+	/* Relaxed: a reader with the old number may still win the new version, as may one that
+	 * comes between the two stores. */
 	atomic_fetch_and_explicit(&it->head, ~ITEM_WON, memory_order_relaxed);
 }
 
-/* Returns the address of the value's byte at offset, and how many bytes follow it there. */
+/* Returns the address of the value's byte at this offset. *len: how many bytes are contiguous
+ * there. */
 static uint8_t *
 value_at(const struct store *st, const struct item *it, uint32_t offset, uint32_t *len)
 {
@@ -180,7 +181,8 @@ item_reshape(const struct store *st, struct item *it, uint32_t form, uint32_t va
 void
 store_pin(const struct item *it)
 {
-	/* Relaxed: this core's next quiescent state, a release, comes after it (item_pinned). */
+	/* Relaxed: the pin must be visible before this core's next quiescent state, which is a
+	 * release (item_pinned). */
 	if (item_form(it) & ITEM_HAS_LONG)
 		atomic_fetch_add_explicit(item_pins_at(it), 1, memory_order_relaxed);
 }
@@ -188,8 +190,8 @@ store_pin(const struct item *it)
 void
 store_unpin(const struct item *it)
 {
-	/* Release: pairs with the acquire in item_pinned, so this core's last read of the bytes
-	 * comes first. */
+	/* Release: pairs with the acquire in item_pinned, so this core has read the bytes before
+	 * they are freed. */
 	if (item_form(it) & ITEM_HAS_LONG)
 		atomic_fetch_sub_explicit(item_pins_at(it), 1, memory_order_release);
 }

@@ -8,8 +8,8 @@
 
 #include "store_state.h"
 
-/* Returns the status bits of old that a new version inherits. If ITEM_WON is one of them, no reader
- * can win the old version from now on. */
+/* Marks the old version as replaced, and returns those of its status bits that the new version
+ * inherits. If ITEM_WON is among `inherit`, no reader can win the old version afterwards. */
 uint32_t item_hand_over(struct item *old, uint32_t inherit);
 /* Marks a published item with a long cas as stale and not won, and gives it this cas. Called under
  * its bucket's lock. */
@@ -20,8 +20,8 @@ void item_write(const struct store *st, struct item *it, uint32_t offset, struct
 void item_write_value(const struct store *st, struct item *to, uint32_t offset,
 		      const struct item *from);
 struct view item_value_at(const struct store *st, const struct item *it, uint32_t offset);
-/* Gives an unpublished item another form and value length; its key stays. False if its object is
- * too small, or if the item is chunked before or after. */
+/* Gives an unpublished item another form and value length; its key stays. False: its object is too
+ * small, or the item is chunked before or after. */
 bool item_reshape(const struct store *st, struct item *it, uint32_t form, uint32_t value_len);
 
 /* ---- all objects of an item: the item and its chunks ---- */
@@ -36,8 +36,7 @@ item_chunks(const struct item *it)
 /* Returns the bytes of all objects of the item, by the sizes of their classes. */
 uint64_t item_memory(const struct store *st, const struct item *it);
 void item_set_live(struct store *st, struct item *it, enum object_state state);
-/* Notes the expiry of an item on its page. For an item that was in the index before its expiry was
- * written. */
+/* Notes an item's new expiry on its page. For an item that is already in the index. */
 void item_note_due(struct store *st, const struct item *it);
 void item_clear_live(struct store *st, struct item *it);
 /* Adds `by`, 1 or -1, to the counts of the classes of a chunked item's first and last object. */
@@ -47,7 +46,7 @@ void item_free(struct store_core *sc, struct item *it);
 /* Frees the item and its first `chunks` chunks. */
 void item_free_objects(struct store_core *sc, struct item *it, uint32_t chunks);
 
-/* Returns the class whose evictions free the item: that of its chunks, if it has any. */
+/* Returns the class in which an eviction frees the item: that of its chunks, if it has any. */
 static inline uint32_t
 item_class(const struct store *st, const struct item *it)
 {
@@ -70,21 +69,22 @@ item_ghosts(const struct store *st, const struct item *it, uint64_t hash)
 /* ---- reference bits ---- */
 
 void item_set_chunks_referenced(const struct store *st, const struct item *it);
-/* Stamps the item and prefetches the cache line of its state. The reference bit is set in the next
- * turn, when that line has arrived. */
+/* Stamps the item and prefetches the cache line of its state. The reference bit itself is set in
+ * the next turn, when that line has arrived. */
 void item_set_reference_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint32_t stamp);
 /* Sets the reference bits of the items stamped since the last call. Called once a turn, and before
  * this core moves a hand. */
 void item_apply_referenced(struct store_core *sc);
 
-/* Removes the ghost of a new item's key, and counts the return of the key for the class. */
+/* Removes the ghost of a new item's key, if there is one, and counts for the class that the key has
+ * returned. */
 enum ghost item_take_ghost(struct store_core *sc, uint32_t class, struct ghost_group *ghosts,
 			   uint64_t hash);
-/* Ends the probation of this core's last new item if the key has a ghost that says so. Called
- * before the next new item, and by item_apply_referenced. */
+/* Ends the probation of the item that this core inserted last, if its key's ghost demands that.
+ * Called before the next insertion, and by item_apply_referenced. */
 void item_judge_newcomer(struct store_core *sc);
 
-/* Marks the item itself as referenced, but not its chunks. */
+/* Sets the reference bit of the item, but not those of its chunks. */
 static inline void
 item_set_referenced(struct store_core *sc, const struct item *it, uint32_t ref)
 {
@@ -108,8 +108,8 @@ static inline uint32_t
 item_of_object(const struct store *st, uint32_t ref)
 {
 	const struct item_chunk *c = arena_at(&st->arena, ref);
-	/* An object's first word is a chunk's marker or an item's head, in which a reader may set a
-	 * status bit at the same time. */
+	/* An object's first word is either a chunk's marker or an item's head. In a head a reader
+	 * may set a status bit at the same time. */
 	const uint32_t marker = atomic_load_explicit(&c->marker, memory_order_relaxed);
 
 	return likely((marker & 0xff) != 0) ? ref : c->owner;

@@ -5,7 +5,7 @@
 #include "evict.h"
 #include "item_access.h"
 
-/* The most items that a turn offers. Unless they are small the tier postpones one before that. */
+/* The most items that a turn offers. The tier postpones one before that, unless items are small. */
 #define LEAVING_TURN EVICT_TURN_MOST
 
 static struct leaving_item *
@@ -19,7 +19,7 @@ count_leaving(struct store_core *sc, const struct leaving_item *w, bool more)
 {
 	struct slab_class *c = &sc->store->slab.classes[w->class];
 
-	/* Relaxed: sums; nothing is read through them. */
+	/* Relaxed: these are sums, through which nothing is read. */
 	atomic_fetch_add_explicit(&c->leaving, more ? w->objects : -(uint32_t)w->objects,
 				  memory_order_relaxed);
 	atomic_fetch_add_explicit(&sc->store->leaving, more ? 1 : -1u, memory_order_relaxed);
@@ -34,8 +34,8 @@ waits(struct leaving *l, uint32_t ref)
 	return false;
 }
 
-/* The hand names an item once a round for each of its chunks, and an evacuation names it in each
- * turn. The ring holds such an item once. */
+/* Adds an item once only: the hand comes to a chunked item once for each chunk, and an evacuation
+ * to an item in each turn. */
 void
 leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost, uint64_t offer)
 {
@@ -57,7 +57,7 @@ leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost, uin
 	count_leaving(sc, w, true);
 }
 
-/* Removes the items at the front of the ring that have left. */
+/* Removes the items at the front of the ring that no longer wait. */
 static void
 leave_ring(struct store_core *sc)
 {
@@ -79,7 +79,7 @@ leaving_pause(struct store_core *sc)
 		evict_offer_end(sc, item_number(l, n)->ref, &item_number(l, n)->offer);
 }
 
-/* Evicts the item, with its offer if there is one. False: the tier postpones it. */
+/* Evicts the item, by its open offer if it has one. False: the tier postpones it. */
 static bool
 item_leaves(struct store_core *sc, struct leaving_item *w)
 {
@@ -99,7 +99,7 @@ item_leaves(struct store_core *sc, struct leaving_item *w)
 	return true;
 }
 
-/* True if no copy of the item is still being made. The item may have left the index by now. */
+/* True if no open offer's copy is incomplete. The item may have left the index by now. */
 static bool
 is_whole(struct store_core *sc, const struct leaving_item *w)
 {
@@ -107,7 +107,7 @@ is_whole(struct store_core *sc, const struct leaving_item *w)
 	       sc->tier->copying(sc->tier->arg, sc, w->offer, item_at(sc->store, w->ref));
 }
 
-/* An item that is being copied does not block those behind it. They are offered, too, until the
+/* Offers the items in order. Those behind an item that is being copied are offered, too, until the
  * tier postpones one. */
 void
 store_evict_waiting(struct store_core *sc)

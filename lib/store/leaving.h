@@ -1,11 +1,11 @@
 /*
  * leaving.h - items that wait in memory until the tier has copied them.
  *
- * An eviction to a tier is a copy, and the tier limits what a core copies in a turn (tier.h).
- * Further items wait in a ring, and are offered in the order in which they were named. They stay in
- * the index, so clients read, write and delete them as before. An item with an open offer is
- * pinned. Once its copy is complete, it becomes the tier's and leaves the index under one lock. A
- * set that needs the memory waits, as it does for a grace period. The design is
+ * To evict an item to a tier is to copy it, and the tier limits how much a core copies in a turn
+ * (tier.h). Items beyond the limit wait in a ring, and are offered in the order in which they were
+ * chosen. They stay in the index, so clients read, write and delete them as before. An item with an
+ * open offer is pinned. Once its copy is complete, it passes to the tier and leaves the index under
+ * one lock. A set that needs its memory waits as for a grace period. The design is
  * lib/flash/LEAVING.md.
  *
  * Thread: the core named.
@@ -25,7 +25,8 @@ leaving_space(const struct store_core *sc)
 	return STORE_LEAVING_MAX - sc->leaving.count;
 }
 
-/* Notes that a set waits for memory, if any core's items wait. Returns whether they do. */
+/* Returns whether items of any core wait for the tier. If so, notes that a set waits for their
+ * memory. */
 static inline bool
 leaving_note_need(struct store *st)
 {
@@ -35,10 +36,10 @@ leaving_note_need(struct store *st)
 	return true;
 }
 
-/* Adds the item of a victim, unless it waits already or the ring is full. offer: the item's open
- * offer, which it has only if the ring was empty; otherwise 0. */
+/* Adds a victim's item, unless it is in the ring already or the ring is full. offer: the item's
+ * open offer, or 0. Only an item that finds the ring empty has one. */
 void leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost, uint64_t offer);
-/* Ends the open offers without entries. Their items stay in the ring. Called without a lock. */
+/* Withdraws the open offers. Their items stay in the ring. Called without a lock. */
 void leaving_pause(struct store_core *sc);
 
 #endif

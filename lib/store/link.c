@@ -2,8 +2,8 @@
  * link.c - puts an item into the index, in place of the key's old version if there is one.
  *
  * link_item locks the key's buckets, decides under the locks, and publishes. If no slot is empty it
- * runs a cuckoo path and tries again; in the end it evicts a neighbour: an item of the same
- * buckets.
+ * runs a cuckoo path and tries again; at last it evicts a neighbour, which is an item in one of
+ * these buckets.
  */
 #include "link.h"
 #include "account.h"
@@ -18,16 +18,16 @@
 #include "index/resize_limits.h"
 #include "slab/eviction.h"
 
-/* Attempts to find a slot for one item, with a cuckoo path between them. The last one evicts a
- * neighbour. */
+/* Most attempts to find a slot for an item; between two of them a cuckoo path runs. The last one
+ * evicts a neighbour. */
 #define LINK_PATHS_MAX 8u
-/* The most items that one call retires. */
+/* Most items that one call retires. */
 #define LINK_RETIRE_MAX 8u
 
 enum step { STEP_DONE, STEP_REFUSED, STEP_CHANGED, STEP_CROWDED, STEP_ADD_FIELDS };
 
-/* True if the value is stored as stale because a later version is cached. asked->cas is that of the
- * version that the client's value was made from; a lower number is an earlier version. */
+/* True if the value must be stored as stale: asked->cas, the cas of the version from which the
+ * client made its value, is lower than the cached version's. */
 static bool
 stores_stale(const struct store_conditions *asked, const struct item *old)
 {
@@ -49,7 +49,7 @@ compare(struct link *link, const struct item *old)
 	return STORE_OK;
 }
 
-/* Decides whether the write may replace this version. old: NULL if none is alive. */
+/* Decides whether the write may replace this version. old: the version that is alive, or NULL. */
 static enum store_result
 judge(struct link *link, const struct item *old)
 {
@@ -79,15 +79,15 @@ still_fits(struct store_core *sc, struct link *link, const struct item *old)
 		return new_version_rewrite(sc, link->rmw, old, link->item);
 	if (item_ref(sc->store, old) != link->expect)
 		return false;
-	/* A touch, which writes under this lock, may have changed the expiry. */
+	/* The expiry may have been changed by a touch, which writes it under this lock. */
 	if (!link->rmw->new_expiry)
 		item_set_expiry(link->item, item_expiry_s(old));
 	return true;
 }
 
-/* Returns the slot of a tombstone, which it retires. Called under both locks. link_item has
- * reserved space on the retire list for one; more would take the space of other sets of this
- * turn. */
+/* Retires a tombstone and returns its slot. Called under both locks. At most one a call: link_item
+ * has reserved space on the retire list for one, and more would take the space of this turn's other
+ * sets. */
 static struct spot
 spot_of_tombstone(struct store_core *sc, const struct place *place)
 {
@@ -105,8 +105,8 @@ spot_of_tombstone(struct store_core *sc, const struct place *place)
 	return (struct spot){.bucket = NULL};
 }
 
-/* Evicts one of the twenty neighbours, an unreferenced one if there is one, when no slot is empty
- * and no path was found. */
+/* Evicts one of the twenty neighbours, if possible one whose reference bit is clear. The last
+ * resort if no slot is empty and no path was found. */
 static struct spot
 evict_neighbour(struct store_core *sc, const struct link *link, const struct place *place)
 {
@@ -128,15 +128,16 @@ evict_neighbour(struct store_core *sc, const struct link *link, const struct pla
 			break;
 	}
 	if (victim.bucket == NULL)
-		return victim; /* all twenty are tombstones, whose memory must be freed first */
+		return victim; /* all twenty slots are tombstones, whose memory must be freed first
+				*/
 	unlink_spot(sc, victim, UNLINK_EVICTED);
 	count(sc, STORE_EVICTED_INDEX_FULL, 1);
 	return index_spot_empty(&st->ix, place);
 }
 
-/* Returns the new version's cas. A number that a client chose is used as it is, except for 0, which
- * no version has. Any other is above all that the key has had: the old version's may be a lower
- * number that a client chose. */
+/* Returns the new version's cas. A client's number is used unchanged, unless it is 0, which no
+ * version has. The store's own number is above all that the key has had; the old version's cas
+ * alone would not do, since a client may have chosen it lower. */
 static uint64_t
 next_cas(const struct store *st, const struct link *link, uint16_t tag, const struct item *old)
 {
@@ -151,7 +152,7 @@ next_cas(const struct store *st, const struct link *link, uint16_t tag, const st
 	return cas_after(st, tag, item_cas(old));
 }
 
-/* Sets the fields that depend on the old version. False: the item lacks the fields of
+/* Sets the fields that depend on the old version. False: the item has no space for those in
  * link->missing. */
 static bool
 set_fields(struct store_core *sc, struct link *link, uint16_t tag, const struct item *old)
@@ -181,12 +182,12 @@ retire(struct store_core *sc, struct item *old, bool alive)
 
 /* The result of a write's search for its key. */
 struct found {
-	struct spot spot; /* the old version's slot, or the empty slot to fill */
+	struct spot spot; /* where the old version is, or the empty slot to fill */
 	struct item *old; /* NULL: none */
-	bool alive;       /* false: none, or it is flushed or expired */
+	bool alive;       /* false if there is none, or it is flushed or expired */
 };
 
-/* Returns an empty slot, or one that a path of one step frees. Called under the locks. */
+/* Returns an empty slot, or one emptied by a cuckoo path of one step. Called under the locks. */
 static inline struct spot
 spot_for_new(struct store_core *sc, const struct place *p)
 {
@@ -207,7 +208,7 @@ find_slot(struct store_core *sc, struct link *link, const struct place *place, b
 		*spot = evict_neighbour(sc, link, place);
 	if (spot->bucket == NULL)
 		return STEP_CROWDED;
-	/* Evicting a neighbour may have raised the floor. */
+	/* The eviction of a neighbour may have raised the floor, so the cas is set again. */
 	return force && !set_fields(sc, link, place->tag, NULL) ? STEP_ADD_FIELDS : STEP_DONE;
 }
 
@@ -225,8 +226,8 @@ take_slot(struct store_core *sc, struct link *link, const struct place *place, b
 	return STEP_REFUSED;
 }
 
-/* Ends a write that stores nothing. The item that it found counts as used. If the key had no slot,
- * the tier forgets its copy. */
+/* Ends a write that stores nothing. The item that it found counts as used. If there was none, the
+ * tier forgets its copy. */
 static enum step
 refuse(struct store_core *sc, const struct link *link, const struct found *found)
 {
@@ -239,7 +240,7 @@ refuse(struct store_core *sc, const struct link *link, const struct found *found
 	return STEP_REFUSED;
 }
 
-/* Decides, under the locks, if and where the item is published. */
+/* Decides, under the locks, whether the item is published, and in which slot. */
 static enum step
 decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bool force,
        struct found *found)
@@ -250,15 +251,15 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 	found->old = found->spot.bucket != NULL
 			     ? item_at(st, bucket_ref(found->spot.bucket, found->spot.slot))
 			     : NULL;
-	/* Read once: a flush after this must flush the new version, too, or one made from a flushed
-	 * version would outlive it. */
+	/* The generation is read only once. A flush after this line makes the new version dead,
+	 * too; otherwise one made from a flushed version would survive the flush. */
 	link->generation = store_generation(st);
 	found->alive = found->old != NULL && !item_flushed(found->old, link->generation) &&
 		       !item_expired(found->old, sc->now_s);
 
 	const struct item *alive = found->alive ? found->old : NULL;
 
-	/* A slot of the key, even with a dead version, means that the tier has no copy. */
+	/* A key in a slot, even with a dead version, has no copy in the tier. */
 	if (unlikely(link->claim != NULL) && found->old != NULL) {
 		link->result = STORE_EXISTS;
 		return STEP_REFUSED;
@@ -272,7 +273,7 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 		return refuse(sc, link, found);
 	if (!set_fields(sc, link, lock->place.tag, found->old))
 		return STEP_ADD_FIELDS;
-	/* A dead version counts as a miss, but for a plain set, which did not look for one. */
+	/* A dead version counts as a miss. Not for a plain set, which did not ask for one. */
 	if (unlikely(alive != found->old) && link->rmw == NULL &&
 	    link->conditions.mode != STORE_SET)
 		account_missed(sc, found->old, link->generation);
@@ -290,9 +291,9 @@ state_of_new(struct store_core *sc, const struct item *it, uint64_t hash)
 			       item_take_ghost(sc, class, item_ghosts(st, it, hash), hash));
 }
 
-/* Returns the state of the new version. An update is a use of its key: a key that is read and then
- * written stays as long as one that is only read. A dead version passes on its state without the
- * reference bit. */
+/* Returns the state of the new version. An update counts as a use of the key, so a key that is read
+ * and then written stays as long as one that is only read. If the old version was dead, the new one
+ * gets its state without the reference bit. */
 static inline enum object_state
 first_state(struct store_core *sc, const struct link *link, const struct found *found)
 {
@@ -323,8 +324,8 @@ publish(struct store_core *sc, struct link *link, const struct place *place,
 	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
 	account_in(sc, it, generation);
 	item_set_live(st, it, first_state(sc, link, found));
-	/* The floor is raised before the old version leaves: the new number may be lower, or one
-	 * that no floor follows. */
+	/* The floor must rise before the old version is replaced, since the new number may be lower
+	 * than the old one, or so high that no floor follows it. */
 	if (found->old != NULL && unlikely(link->conditions.set_cas || item_cas(it) > FLOOR_MAX))
 		floor_raise(st, place->tag, item_cas(found->old));
 	protocol_gap();
@@ -367,8 +368,8 @@ replace_simple(struct store_core *sc, struct item *it, uint32_t class, const str
 	return true;
 }
 
-/* Prefetches the ghosts of a new item's key, if the policy has any. They are checked with the next
- * new item: their cache line is one of many, and mostly another core wrote it last. */
+/* Prefetches the ghosts of a new item's key, if the policy has ghosts. They are searched at the
+ * next insertion, since their cache line is mostly in memory or in another core's cache. */
 static inline void
 note_newcomer(struct store_core *sc, const struct item *it, uint32_t ref, uint64_t hash)
 {
@@ -388,8 +389,8 @@ state_of_simple(const struct slab *sl, uint32_t ref, uint64_t hash)
 	return eviction_insert(sl, slab_class_of_ref(sl, ref), hash, GHOST_NONE);
 }
 
-/* Inserts a simple item for a key without a slot. Called under the locks. Out of line: a
- * replacement, the commonest write, needs none of its registers. */
+/* Inserts a simple item for a key without a slot. Called under the locks. Out of line, so that a
+ * replacement, the commonest write, saves no registers for it. */
 static NOT_FLAT bool
 insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struct key_lock *lock)
 {
@@ -432,9 +433,9 @@ link_simple(struct store_core *sc, struct item *it, uint32_t class, uint64_t has
 	return done;
 }
 
-/* ---- all others ---- */
+/* ---- all other writes ---- */
 
-/* Copies the item into one with the missing fields. Only small items can lack fields. */
+/* Copies the item into a new one that has the missing fields. Only small items lack any. */
 static bool
 add_fields(struct store_core *sc, struct link *link)
 {
@@ -452,8 +453,8 @@ add_fields(struct store_core *sc, struct link *link)
 	return true;
 }
 
-/* Makes an empty slot by a cuckoo path, or by a step of a resize under way. False: a neighbour must
- * be evicted. */
+/* Empties a slot by a cuckoo path, or does a step of a resize under way. False: only the eviction
+ * of a neighbour is left. */
 static bool
 free_slot(struct store_core *sc, const struct place *place, uint32_t tries)
 {

@@ -20,26 +20,28 @@ struct link {
 	struct item *item;
 	uint64_t hash;
 	struct store_conditions conditions;
-	const struct store_claim *claim; /* for a copy of the tier; NULL: the write is a client's */
+	const struct store_claim *claim; /* for a copy of the tier; NULL: a client writes */
 	struct rmw
 		*rmw; /* how the item is made from an old version; NULL: it is not made from one */
-	uint32_t expect;  /* with rmw: reference of the version that the item was made from and
-			     replaces; 0: it is made under the lock from the version found there */
-	uint32_t status;  /* status bits of the item (enum item_status) */
-	uint32_t inherit; /* status bits taken from the old version. Without rmw: ITEM_WON if the
-			     item is stored as stale, otherwise 0 */
-	uint32_t missing; /* optional fields that the item needs and lacks */
+	/* With rmw: reference of the old version that the item was made from; 0: the item is made
+	 * under the lock, from the version found there. */
+	uint32_t expect;
+	uint32_t status; /* status bits of the item (enum item_status) */
+	/* Status bits to take over from the old version. Without rmw: ITEM_WON if the item is
+	 * stored as stale, otherwise 0. */
+	uint32_t inherit;
+	uint32_t missing; /* optional fields that the item must have and lacks */
 	enum store_result result;
 	uint32_t generation; /* flush generation in which the old version was checked */
 };
 
 enum link_verdict link_item(struct store_core *sc, struct link *link);
-/* Publishes a simple item of that class unconditionally, in a third of the instructions of
- * link_item. False: another case; nothing was done. */
+/* Publishes a simple item of the class unconditionally, in a third of the instructions of
+ * link_item. False: the case is not simple, and nothing was done. */
 bool link_simple(struct store_core *sc, struct item *it, uint32_t class, uint64_t hash);
 
-/* Makes the tier forget a key without a slot, or claims its copy. Called under the key's lock.
- * False: the copy was not claimed. */
+/* For a write whose key has no slot: claims the tier's copy if there is a claim, otherwise makes
+ * the tier forget the key. Called under the key's lock. False: the copy was not claimed. */
 static inline bool
 tier_shadow(struct store_core *sc, uint64_t hash, uint32_t generation,
 	    const struct store_claim *claim)
@@ -55,8 +57,8 @@ bool tier_shadow_missed(struct store_core *sc, struct view key, uint64_t hash);
 
 /* ---- rmw.c ---- */
 
-/* Reads the old version, makes the new one and links it. Starts again if another write came
- * first. */
+/* Reads the old version, makes the new one and links it. Starts again if another write
+ * intervened. */
 enum store_result rmw_run(struct store_core *sc, struct rmw *rm);
 
 #endif

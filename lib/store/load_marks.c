@@ -3,7 +3,7 @@
  */
 #include "load_marks.h"
 
-/* Bytes of the store's memory for each bit of marks. */
+/* Bytes of the store's memory for each mark, a bit. */
 #define BYTES_PER_MARK 16u
 /* Bounds of the number of marks, as powers of two. */
 #define MARKS_SHIFT_MIN 16u
@@ -37,15 +37,16 @@ load_marks_bind(struct store *st, struct region *region, const struct store_conf
 static inline _Atomic uint64_t *
 mark_of(const struct store *st, uint64_t hash, uint64_t *bit)
 {
-	/* The product depends on all bits of the hash, so keys of one bucket do not share marks. */
+	/* The number depends on all bits of the hash, so keys of one bucket have different
+	 * marks. */
 	const uint64_t n = hash * 0x9e3779b97f4a7c15u >> st->marks.shift;
 
 	*bit = 1ull << n % 64;
 	return &st->marks.words[n / 64];
 }
 
-/* Release: pairs with the acquire in load_is_marked. A loader that sees the slot cleared, which
- * follows, sees the mark. */
+/* Release: pairs with the acquire in load_is_marked. The caller clears the slot afterwards, so a
+ * loader that sees it cleared sees the mark. */
 void
 load_mark(struct store_core *sc, uint64_t hash)
 {

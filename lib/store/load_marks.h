@@ -15,15 +15,16 @@
 size_t load_marks_bytes(const struct store_config *cfg);
 void load_marks_bind(struct store *st, struct region *region, const struct store_config *cfg);
 
-/* Marks a key before its slot is cleared. Once the load has ended the core stops marking. */
+/* Marks a key. Called before its slot is cleared. Marks nothing, now and later, once the load has
+ * ended. */
 void load_mark(struct store_core *sc, uint64_t hash);
 void load_mark_item(struct store_core *sc, const struct item *it);
 /* True if a key is marked. Called under the same lock, after the key's slots were read. */
 bool load_is_marked(const struct store *st, uint64_t hash);
 void load_mark_prefetch(const struct store *st, uint64_t hash);
 
-/* Sets whether the core marks keys. Evictions that are marked, watched or reported to a tier are
- * done one by one. */
+/* Sets whether this core marks keys, and with that whether its evictions go one by one: they do if
+ * they are marked, watched or offered to a tier. */
 static inline void
 store_core_marks(struct store_core *sc, bool marks)
 {

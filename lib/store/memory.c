@@ -1,10 +1,10 @@
 /*
  * memory.c - allocates objects for new items.
  *
- * An evicted object is free only after a grace period, and no call waits for that. So every class
- * evicts ahead of need once all pages have classes. A few pages stay in the pool as a reserve for a
- * class that owns no page: enough for one value of the largest size. Pages taken from the reserve
- * are replaced by evacuating others (rebalance.c).
+ * An evicted object is free only after a grace period, and no call waits for that. So once all
+ * pages have classes, every class evicts ahead of need. A few pages stay in the pool as a reserve,
+ * for classes that own no page; they are enough for one value of the largest size. Pages taken from
+ * the reserve are replaced by evacuating others (rebalance.c).
  *
  * A large value begins once there is memory for all of it. Until then its caller asks again each
  * turn.
@@ -20,7 +20,7 @@
 #include "sweep.h"
 #include "unlink.h"
 
-/* Returns how many items this core has stored in the class since it last evicted there. */
+/* Returns how many items this core has stored in the class since its last eviction there. */
 static uint32_t
 stored_since(const struct store_core *sc, uint32_t class)
 {
@@ -28,9 +28,9 @@ stored_since(const struct store_core *sc, uint32_t class)
 	       sc->magazines[class].evicted_at;
 }
 
-/* Evicts as many items as this core stores, so that it stores into objects that it evicted itself:
- * they and their states are in its cache. Only if half of the objects wanted ahead are missing does
- * one core evict for all. */
+/* Evicts about as many items as this core has stored, so that it stores into objects that it
+ * evicted itself: they and their states are in its cache. If more than half of the objects wanted
+ * ahead are missing, it evicts all that are missing, for all cores. */
 static void
 evict_ahead(struct store_core *sc, uint32_t class)
 {
@@ -40,7 +40,7 @@ evict_ahead(struct store_core *sc, uint32_t class)
 	const uint32_t stored = stored_since(sc, class);
 	const bool some = waiting >= want / 2;
 	const uint32_t share = stored > c->batch ? stored : c->batch;
-	/* A later refill evicts for this one, too. */
+	/* A class that has enough for now leaves evictions to later refills. */
 	const uint32_t most = some ? EVICT_TURN : EVICT_TURN_MOST;
 	uint32_t n = want - waiting;
 
@@ -55,10 +55,10 @@ evict_ahead(struct store_core *sc, uint32_t class)
 	sc->evicted_ahead += evict_for_memory(sc, class, n);
 }
 
-/* Evicts for what the last turns have stored, at least a batch, so that memory is free again before
- * the magazine is empty. This is done in the class of the items retired last, if this core has
- * evicted there since its magazine was first empty; a core that loads a file never does. In other
- * classes an empty magazine evicts. */
+/* Evicts as many items as were stored since the last eviction, once they are a batch, so that
+ * memory is free again before the magazine is empty. Only in the class whose items were retired
+ * last, and only if this core has evicted there because its magazine was empty, which a core that
+ * loads a file never does. In other classes an empty magazine evicts. */
 void
 memory_turn(struct store_core *sc)
 {
@@ -73,8 +73,8 @@ memory_turn(struct store_core *sc)
 		expire_idle(sc);
 }
 
-/* Notes that a class is asked for objects. The need is the largest number of them within a grace
- * period, lately. Cores may overwrite each other's counts. */
+/* Notes that objects are requested from a class. Its need is the most objects requested within a
+ * grace period, and decays. Cores may overwrite each other's counts. */
 static void
 note_need(struct store_core *sc, struct slab_class *c, uint32_t want)
 {
@@ -95,8 +95,8 @@ note_need(struct store_core *sc, struct slab_class *c, uint32_t want)
 	atomic_store_explicit(&c->need, need, memory_order_relaxed);
 }
 
-/* True if the retire list has little space left, since another core has not turned for long. No
- * more fills are begun then, so that pending ones can finish. */
+/* True if the retire list has little space left, because another core has not turned for long. New
+ * fills are refused then, so that those begun can finish. */
 static bool
 retire_list_is_full(const struct store_core *sc)
 {
@@ -104,23 +104,23 @@ retire_list_is_full(const struct store_core *sc)
 	       RETIRE_LIST_MAX - RETIRE_LIST_LEFT_BY_BEGIN;
 }
 
-/* Notes that the class took a page of the reserve while objects of its own wait for their grace
- * period. It is the next class to give a page. */
+/* Notes that the class took a page of the reserve while objects of its own are within their grace
+ * period. It is the next class to give up a page. */
 static void
 note_borrowed(struct store_core *sc, uint32_t class)
 {
 	struct slab *sl = &sc->store->slab;
 	const struct slab_class *c = &sl->classes[class];
 
-	retire_list_publish(sc); /* counts the objects evicted just now, too */
+	retire_list_publish(sc); /* counts the objects just evicted, too */
 	if (slab_class_pages(c) > 1 &&
 	    atomic_load_explicit(&c->retired_count, memory_order_relaxed) != 0)
 		atomic_store_explicit(&sl->borrower, class + 1, memory_order_relaxed);
 }
 
-/* True if only the class's last objects are free, one a core, which are left to new versions. In a
- * full store that never evicts, a counter must still count and an item must still be marked. Each
- * new version frees its old object later. */
+/* True if the class, in a store that never evicts, has only its last free objects: one a core. New
+ * versions alone may take them, so that a counter still counts and an item can be marked in a full
+ * store. Each new version later frees the old one's object. */
 static bool
 is_left_to_versions(struct store_core *sc, uint32_t class, uint32_t leave)
 {
@@ -144,7 +144,7 @@ take_object(struct store_core *sc, uint32_t class, uint32_t leave)
 }
 
 /* Allocates an object when the magazine is empty: from the class's pages, the pool, the reserve, or
- * a larger class. leave: pages of the pool to be left. */
+ * a larger class. leave: how many pages of the pool it may not take. */
 static __attribute__((noinline)) uint32_t
 alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 {
@@ -159,8 +159,8 @@ alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	retire_list_publish(sc);
 	if (unlikely(retire_list_is_full(sc)) && leave == 0)
 		return 0;
-	/* A core that takes memory while the reserve is short evacuates some pages. A chunked item
-	 * does not: chunks_at_hand has found its memory. */
+	/* While the reserve is short, each core that takes memory evacuates some objects. A chunked
+	 * item does not, since chunks_at_hand has found memory for all of it. */
 	if (leave == 0) {
 		evict_ahead(sc, class);
 		if (slab_pool(sl) < sl->reserve && !rebalance_is_stalled(sc))
@@ -191,8 +191,8 @@ alloc(struct store_core *sc, uint32_t bytes, uint32_t leave)
 	return m->ref[count - 1];
 }
 
-/* A last chunk as short as this uses the class of the item's first object. So a large value that
- * takes pages from the reserve needs them for two classes, not three. */
+/* A last chunk of at most this size uses the same class as the item's first object. So a large
+ * value that takes pages from the reserve needs them for two classes, not three. */
 #define CHUNK_SHORT_BYTES 2048u
 
 static uint32_t
@@ -223,7 +223,7 @@ chunk_bytes(const struct item *it, uint32_t value_len, uint32_t i)
 		       : item_first_bytes(item_form(it), item_key_len(it), value_len);
 }
 
-/* Allocates the chunks in order. Returns how many there was memory for. */
+/* Allocates the chunks in order. Returns how many it allocated before memory ran out. */
 static uint32_t
 alloc_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 {
@@ -242,7 +242,7 @@ alloc_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 	return chunks;
 }
 
-/* Pages that a large value may need besides those of its full chunks: one for its first object and
+/* Pages that a large value may need besides those for its full chunks: one for its first object and
  * one for its last chunk. */
 #define PAGES_BESIDE 2u
 
@@ -264,7 +264,7 @@ memory_chunks_max(const struct store_core *sc)
 	const struct slab *sl = &sc->store->slab;
 	const struct slab_class *c = &sl->classes[slab_class_for(sl, ITEM_CHUNK_BYTES)];
 	const uint32_t pages = sc->store->arena.page_count;
-	/* Each other class keeps a page that it uses. */
+	/* Each class that uses pages keeps one. */
 	const uint32_t others = atomic_load_explicit(&sl->index_pages, memory_order_relaxed) +
 				POOL_KEEP + PAGES_BESIDE + pages / 16;
 
@@ -278,8 +278,9 @@ hold_pages(struct store *st, uint32_t pages)
 	atomic_store_explicit(&st->held, epoch_now(&st->epoch) << 32 | pages, memory_order_relaxed);
 }
 
-/* True if there is memory for a whole large value: one that has only half of it would block others
- * that wait. If the class of chunks has too little, pages of other classes are evacuated for it. */
+/* True if there is memory for the whole of a large value; one that had half of it would block
+ * others that wait. If the class of chunks has too little, evacuates pages of other classes for
+ * it. */
 static bool
 chunks_at_hand(struct store_core *sc, uint32_t value_len)
 {
@@ -292,8 +293,8 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	const uint32_t pages = chunks / c->per_page + 1 + POOL_KEEP + PAGES_BESIDE;
 	uint32_t done = 0;
 
-	/* A value's last chunks count as well, although fewer than AHEAD_MIN, since nothing else
-	 * makes their class evict. */
+	/* The request counts even for fewer chunks than AHEAD_MIN, since nothing else makes their
+	 * class evict. */
 	note_need(sc, c, chunks > AHEAD_MIN ? chunks : AHEAD_MIN);
 	retire_list_publish(sc);
 	if (retire_list_is_full(sc))
@@ -315,13 +316,13 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	hold_pages(sc->store, pages);
 	if (owned / 2 >= chunks && slab_class_coming(c) < chunks)
 		done = evict_for_memory(sc, class, EVICT_SLICE / 2);
-	/* The class owns few chunks, or all of them are being filled. */
+	/* The class owns too few chunks, or all that it owns are being filled. */
 	if (owned / 2 < chunks || (done == 0 && slab_class_coming(c) < chunks))
 		rebalance_evacuate(sc, EVACUATION_FOR_LARGE, pages);
 	return chunks_are_free(sl, class, chunks);
 }
 
-/* True if any core has retired or pinned objects, which will become free. */
+/* True if any core has retired or pinned objects, whose memory will be free. */
 static bool
 something_returns(const struct store_core *sc)
 {
@@ -351,8 +352,8 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 	if (leaving_note_need(sc->store) || store_awaits_sweep(sc->store) ||
 	    retire_list_is_full(sc))
 		return true;
-	/* In a store that never evicts only retired objects become free, and only for their own
-	 * class. */
+	/* In a store that never evicts nothing but retired objects becomes free, and only for their
+	 * own class. */
 	if (sc->store->never_evict)
 		return (retire_list_waiting(sc, slab_class_for(sl, bytes)) |
 			retire_list_waiting(sc, chunk)) != 0;

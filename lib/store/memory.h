@@ -39,12 +39,13 @@ item_new_fast(struct store_core *sc, struct view key, uint32_t value_len, uint32
 	return it;
 }
 
-/* Evicts ahead of need, once in each turn in which this core retired something. */
+/* Evicts ahead of need in the class whose items this core retired last. Called in each turn in
+ * which the core retired something. */
 void memory_turn(struct store_core *sc);
-/* True if item_new, which has failed, can succeed some turns later. */
+/* True if memory for an item_new that has failed becomes free some turns later. */
 bool memory_is_coming(const struct store_core *sc, uint32_t bytes);
-/* Returns the number of chunks that fit into all memory, without the index, the reserve and some
- * pages for other classes. */
+/* Returns how many chunks a value may have: those that fit into all memory, without the index, the
+ * reserve and some pages for other classes. */
 uint32_t memory_chunks_max(const struct store_core *sc);
 /* Returns the bytes of the first object that item_new allocates. */
 uint32_t item_first_bytes(uint32_t form, uint32_t key_len, uint32_t value_len);

@@ -28,8 +28,8 @@ new_version_len(const struct store_core *sc, const struct rmw *rm, const struct 
 	uint64_t number;
 
 	*len = item_value_len(old);
-	/* memcached's order: an empty value is refused before the cas is compared, any other value
-	 * after it. */
+	/* As in memcached, an empty value is refused before the cas is compared, and any other bad
+	 * value after it. */
 	if ((rm->op == RMW_INCR || rm->op == RMW_DECR) && *len == 0)
 		return STORE_NOT_A_NUMBER;
 	if (rm->conditions.compare && item_cas(old) != rm->conditions.cas)
@@ -43,7 +43,7 @@ new_version_len(const struct store_core *sc, const struct rmw *rm, const struct 
 	case RMW_DECR:
 		if (!calculate(rm, old, &number))
 			return STORE_NOT_A_NUMBER;
-		/* A shorter number is written in place and padded, so nothing ever shrinks. */
+		/* A shorter number is padded to the old length, so a value never shrinks. */
 		if (number_print(text, number) > *len)
 			*len = number_print(text, number);
 		return STORE_OK;

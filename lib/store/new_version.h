@@ -24,11 +24,12 @@ struct rmw {
 	uint64_t hash;
 	struct store_conditions
 		conditions;      /* only compare and set_cas, with their numbers, apply */
-	const struct item *more; /* append, prepend: the item whose value is added */
+	const struct item *more; /* append, prepend: holds the value to add */
 	uint64_t delta;
 	uint64_t value; /* incr, decr: the new number */
-	bool keep_cas;  /* no byte that a client sees changes */
-	bool renews;    /* memcached would write in place and not count a stored item */
+	/* The new version keeps the cas, since no byte that a client sees changes. */
+	bool keep_cas;
+	bool renews; /* memcached would change the item in place and not count it as stored */
 	bool new_expiry;
 	uint32_t expiry_s;
 	uint32_t client_flags;    /* those of an empty version */
@@ -36,7 +37,7 @@ struct rmw {
 	const struct item *made;  /* the version that was published */
 };
 
-/* Decides whether old may have a new version, and computes the length of its value. */
+/* Decides whether `old` may have a new version, and sets the length of that version's value. */
 enum store_result new_version_len(const struct store_core *sc, const struct rmw *rm,
 				  const struct item *old, uint32_t *len);
 /* Returns the optional fields of the new version. */

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Spaces and leading zeros are skipped in blocks. An incr of 15 bytes may name a value with 64 KB
- * of them; skipping these takes no longer than a copy. */
+/* Spaces and leading zeros are skipped in blocks: an incr of 15 bytes may name a value with 64 KB
+ * of them. Skipping those takes no longer than copying them. */
 #define BLOCK_BYTES 16u
 
 static bool
@@ -45,7 +45,7 @@ number_parse(struct view bytes, uint64_t *number)
 		i++;
 	if (i < bytes.len && bytes.data[i] == '+')
 		i++;
-	/* Leading zeros are not limited; an overflow ends all other digits. */
+	/* Any number of leading zeros may be skipped; after them an overflow ends the loop. */
 	first = i;
 	while (bytes.len - i >= BLOCK_BYTES && block_is_zeros(bytes.data + i))
 		i += BLOCK_BYTES;

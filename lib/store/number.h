@@ -13,8 +13,8 @@
 
 #define NUMBER_DIGITS_MAX 20u
 
-/* Reads the number that bytes start with, as strtoull does. It ends at the first space, at a zero
- * byte, which ends memcached's string, or with the bytes. */
+/* Reads the number at the start of bytes, as strtoull does. The number ends at the first space, at
+ * a zero byte (the end of memcached's string), or with the bytes. */
 bool number_parse(struct view bytes, uint64_t *number);
 /* Returns how many digits were written. */
 uint32_t number_print(uint8_t *to, uint64_t n);

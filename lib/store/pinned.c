@@ -13,17 +13,21 @@
 #include "pinned.h"
 #include "item_access.h"
 
-#define PINNED_VISITS      8u  /* items visited in a turn, plus two for each one added in it */
-#define PINNED_VISITS_MANY 64u /* the same while pins hold 1/STORE_PINS_PART of the memory */
-#define PINNED_LONG_S      2u  /* seconds that an evacuation waits for pins */
+/* Items visited in a turn, besides two for each item added in it; and while pins hold
+ * 1/STORE_PINS_PART of the memory. */
+#define PINNED_VISITS      8u
+#define PINNED_VISITS_MANY 64u
+#define PINNED_LONG_S      2u /* seconds that an evacuation waits for pins */
 #define PINNED_BATCH       64u
-/* While pins hold this part of the memory, nothing is evicted or evacuated for large values. */
+/* While pins hold 1/PINNED_MOST_PART of the memory, nothing is evicted or evacuated for large
+ * values. */
 #define PINNED_MOST_PART 4u
 
-/* The list's link, in place of the cas. */
+/* The list's link, stored in place of the item's cas. */
 struct pinned_note {
 	uint32_t next;
-	uint32_t since_s; /* when it was added, or its pages were last released from evacuation */
+	/* When the item was added, or its pages were last released from evacuation. */
+	uint32_t since_s;
 };
 static_assert(sizeof(struct pinned_note) == sizeof(uint64_t), "takes the place of a cas");
 
@@ -50,8 +54,8 @@ note_write(struct item *it, uint32_t next, uint32_t since_s)
 	memcpy(note_at(it), &note, sizeof note);
 }
 
-/* Lists objects of an item: its chunks from number at on, and after the last one the item itself.
- * Returns how many, at most PINNED_BATCH. */
+/* Lists objects of an item: its chunks from number `at` on, then the item itself. Returns how many,
+ * at most PINNED_BATCH. */
 static uint32_t
 list_objects(const struct store *st, const struct item *it, uint32_t at, uint32_t *refs)
 {
@@ -72,7 +76,7 @@ account(struct store *st, const struct item *it, bool more)
 
 	for (uint32_t at = 0; (n = list_objects(st, it, at, refs)) != 0; at += n)
 		slab_count_pinned(&st->slab, refs, n, more);
-	/* Relaxed: a sum; nothing is read through it. */
+	/* Relaxed: this is a sum, through which nothing is read. */
 	atomic_fetch_add_explicit(&st->pinned_bytes, more ? memory : -memory, memory_order_relaxed);
 }
 
@@ -101,8 +105,8 @@ pinned_put(struct store_core *sc, struct item *it, uint32_t ref)
 	sc->pinned.added++;
 }
 
-/* Ends the evacuation of the item's pages, if they are being evacuated. Other pages are chosen
- * instead. */
+/* Ends the evacuation of the item's pages, if they are being evacuated, so that other pages are
+ * chosen. */
 static void
 keep_pages(struct store_core *sc, const struct item *it)
 {
@@ -146,7 +150,7 @@ visit(struct store_core *sc)
 static uint64_t
 pinned_bytes(const struct store *st)
 {
-	/* Relaxed: a sum; nothing is read through it. */
+	/* Relaxed: this is a sum, through which nothing is read. */
 	return atomic_load_explicit(&st->pinned_bytes, memory_order_relaxed);
 }
 
@@ -168,7 +172,8 @@ pinned_turn(struct store_core *sc)
 	struct pinned *list = &sc->pinned;
 	uint32_t visits = PINNED_VISITS + 2 * list->added;
 
-	/* An item whose pins have ended may be behind many that clients do not read. */
+	/* An item that is no longer pinned may be in the list behind many that clients do not
+	 * read. */
 	if (list->count > visits && pinned_are_some(sc->store))
 		visits = visits > PINNED_VISITS_MANY ? visits : PINNED_VISITS_MANY;
 	if (visits > list->count)

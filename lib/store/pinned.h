@@ -12,17 +12,18 @@
 static inline bool
 item_pinned(const struct item *it)
 {
-	/* Acquire: pairs with the release in store_unpin. A pin is taken while the item can still
-	 * be found, or while its core holds another pin of it. So once the grace period is over, a
-	 * count of 0 is final. */
+	/* Acquire: pairs with the release in store_unpin. An item is pinned only while it can be
+	 * found, or by a core that holds another pin of it. So after the grace period a count of 0
+	 * is final. */
 	return (item_form(it) & ITEM_HAS_LONG) != 0 &&
 	       atomic_load_explicit(item_pins_at(it), memory_order_acquire) != 0;
 }
 
-/* Takes over from the retire list an item that is pinned and past its grace period. */
+/* Takes a pinned item from the retire list at the end of its grace period. */
 void pinned_put(struct store_core *sc, struct item *it, uint32_t ref);
-/* True if pins hold so much memory that large values must wait until some end. Otherwise each large
- * value would evict items that replies still send, which frees nothing, and then all others. */
+/* True if pins hold so much memory that large values must wait until some end. Without that wait a
+ * large value would evict the items that replies still send, which frees nothing, and then all
+ * others. */
 bool pinned_are_many(const struct store *st);
 /* Visits some pinned items, and frees those whose last pin has ended. */
 void pinned_turn(struct store_core *sc);

@@ -1,7 +1,7 @@
 /*
- * rebalance.c - empties pages in turns, and moves them between classes: the store's part.
+ * rebalance.c - empties pages, and moves them between classes, in slices.
  *
- * balance.h chooses the pages. This file limits the work of a turn, and empties the pages.
+ * balance.h chooses the pages. This file empties them, within limits of work for each turn.
  */
 #include "rebalance.h"
 #include "evacuate.h"
@@ -9,7 +9,7 @@
 #include "slab/balance.h"
 #include "slab/class_merge.h"
 
-/* A class is idle if it allocated nothing while this part of all memory was evicted. */
+/* A class is idle if it allocated nothing while 1/IDLE_PARTS of all memory was evicted. */
 #define IDLE_PARTS 64u
 uint32_t
 rebalance_pool_keep(const struct store *st)
@@ -27,9 +27,9 @@ rebalance_pool_is_low(const struct store *st)
 	return slab_pool(&st->slab) <= rebalance_pool_keep(st);
 }
 
-/* Returns the pages in the pool and on their way to it, less those that a memory limit withholds.
- * So after a limit was lowered pages are evacuated a few at a time, and pages that become free by
- * themselves are noticed in between. */
+/* Returns the pages in the pool or on their way to it, less those that a memory limit withholds.
+ * Because of that subtraction, a lowered limit evacuates pages a few at a time, and counts those
+ * that become free by themselves meanwhile. */
 static uint32_t
 pages_coming(const struct slab *sl)
 {
@@ -46,7 +46,7 @@ rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t page
 	struct slab *sl = &sc->store->slab;
 	uint32_t *work = &sc->evacuated[why];
 
-	/* The writer that was extending a value has given up. */
+	/* The writer that was extending a large item has given up. */
 	if (unlikely(atomic_load_explicit(&sl->extended, memory_order_relaxed) != 0) &&
 	    !store_is_extending(sc->store))
 		slab_extend(sl, 0);
@@ -57,14 +57,14 @@ rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t page
 				return;
 			*work += EVACUATE_CHOICE;
 		}
-		/* A batch that moved nothing had a page whose objects are all retired or must wait;
-		 * the next batch takes another page. */
+		/* A batch moves nothing if all objects of its page are retired or must wait. The
+		 * next batch takes another page. */
 		idle += !evacuate_batch(sc, work, most[why], why > EVACUATION_FOR_INDEX);
 	}
 }
 
-/* Counts the turns within one epoch: many show that a core has stopped turning. Pages evacuated
- * then would not become free, and items that move would take the last free objects. */
+/* Counts the turns within one epoch. Many mean that some core has stopped turning: then evacuated
+ * pages would not become free, and items that move would take the last free objects. */
 static void
 count_stalled(struct store_core *sc)
 {
@@ -77,8 +77,8 @@ count_stalled(struct store_core *sc)
 	sc->stalled_epoch = epoch;
 }
 
-/* Returns EVACUATION_FOR_INDEX, which does more work a turn, if the index waits for pages while the
- * pool has some: the sooner it has its pages, the fewer sets find it full. */
+/* Returns EVACUATION_FOR_INDEX, which does more work a turn, if the index waits for pages and the
+ * pool has some. The sooner the index has its pages, the fewer sets find it full. */
 static enum evacuation_for
 turn_evacuates_for(const struct slab *sl)
 {
@@ -97,8 +97,8 @@ rebalance_turn(struct store_core *sc)
 	if (unlikely(atomic_load_explicit(&sl->evacuated_count, memory_order_relaxed) != 0))
 		slab_collect(sl, epoch_advance(&st->epoch), epoch_passed);
 	sc->evacuated[EVACUATION_FOR_TURN] = 0;
-	/* The reserve must be complete again before the next large value. A page whose evacuation
-	 * has begun is emptied in any case. */
+	/* The reserve must be complete before the next large value needs it. A page whose
+	 * evacuation has begun is emptied in any case. */
 	if (unlikely(slab_pool(sl) < sl->reserve ||
 		     atomic_load_explicit(&sl->evacuating_count, memory_order_relaxed) >
 			     atomic_load_explicit(&sl->evacuated_count, memory_order_relaxed))) {
@@ -109,7 +109,8 @@ rebalance_turn(struct store_core *sc)
 	}
 }
 
-/* Returns the class that gets a page meant for this one (class_merge.h). */
+/* Returns the class that should get a page meant for this one: itself, or one merged with it
+ * (class_merge.h). */
 static uint32_t
 split(struct store *st, uint32_t class)
 {
@@ -121,8 +122,8 @@ split(struct store *st, uint32_t class)
 	return class_split(&st->slab, class, usage.items, usage.item_bytes);
 }
 
-/* Gives a page that balance_move_page() had evacuated to the class that has the fastest hand now.
- * If another core has taken that page and no more are coming, no page is under way any more. */
+/* Gives a page that was evacuated for balance_move_page() to the class that has the fastest hand
+ * now. If another core has taken the page and no more are coming, notes that none is under way. */
 static void
 grant_page(struct store *st)
 {
@@ -140,8 +141,8 @@ grant_page(struct store *st)
 		sl->moving--;
 }
 
-/* Evicts expired items of a class that allocates nothing, so never needs memory itself. Its pages
- * then go to other classes. */
+/* Evicts expired items of an idle class. It allocates nothing, so no set does that for it. The
+ * pages so emptied go to other classes. */
 static void
 look_for_idle(struct store_core *sc)
 {
@@ -171,7 +172,7 @@ rebalance_step(struct store_core *sc)
 
 	if (sc->store->never_evict || (slab_is_settled(sl) && !unmerge) ||
 	    !spin_try(&sl->balance_lock))
-		return; /* there is nothing to do, or another core does it */
+		return; /* nothing to do, or another core does it */
 
 	const uint32_t age = slab_age(sl);
 

@@ -2,14 +2,14 @@
  * resize.c - chooses the size of the index, and resizes it in slices.
  *
  * The index begins with one page and follows the number of items. While there are free pages it
- * grows early and in large steps. Once memory is full a page of index costs a page of items, so the
- * index is kept between 29/32 and 15/16 full, which is as much as sets allow. When there are fewer
- * items, because they are larger, it gives pages back.
+ * grows early and in large steps. Once memory is full, each page of index takes a page from items.
+ * So the index is kept between 29/32 and 15/16 full; a fuller one would cost sets too much. If
+ * items become fewer because they are larger, it gives pages back.
  *
  * To grow, pages are claimed (index_pages.c), and cleared in slices as they arrive. They become
  * buckets, and the old buckets are migrated (migrate.c) at the pace of new items. To shrink,
- * buckets are migrated first; then their pages are released. They go to classes after a grace
- * period, since a lookup may still read them.
+ * buckets are migrated first, and then their pages are released. A lookup may still read these, so
+ * they go to classes after a grace period.
  */
 #include "resize.h"
 #include "account.h"
@@ -41,7 +41,7 @@ phase(const struct store *st)
 static void
 set_phase(struct store *st, enum resize_phase to)
 {
-	/* Relaxed: a core that reads it takes the lock and checks again. */
+	/* Relaxed: a core that reads the phase takes the lock and checks again. */
 	atomic_store_explicit(&st->resize_phase, to, memory_order_relaxed);
 }
 
@@ -70,8 +70,8 @@ share(uint64_t n, uint32_t of_64)
 
 /* ---- how many items, how many buckets ---- */
 
-/* Returns the number of buckets for this many items at a fill of AIM_64THS; a multiple of the
- * step. */
+/* Returns the number of buckets in which this many items fill AIM_64THS of 64 slots; a multiple of
+ * the step. */
 static uint64_t
 buckets_for(const struct store *st, uint64_t items)
 {
@@ -81,7 +81,7 @@ buckets_for(const struct store *st, uint64_t items)
 	return (slots / BUCKET_SLOTS / step + 1) * step;
 }
 
-/* Returns how many items fill the memory, if their mean size stays the same. */
+/* Returns how many items fill the memory if their mean size stays as it is. */
 static uint64_t
 items_when_full(const struct store *st, uint64_t items, uint64_t pool)
 {
@@ -103,9 +103,9 @@ items_to_come(const struct store *st, uint64_t items)
 	return pool <= st->slab.reserve ? UINT64_MAX : all > items ? all - items : 0;
 }
 
-/* True if the index has slots for all objects of the classes, should all become items. More objects
- * appear only if pages move. Objects of pages that the reserve has lent are not counted: they
- * return to the reserve. */
+/* True if the index would have slots for all objects of the classes, were all of them items. There
+ * will be more objects only if pages move. Pages lent by the reserve do not count, since they
+ * return to it. */
 static bool
 all_objects_find_slots(const struct store *st, uint64_t room)
 {
@@ -133,7 +133,8 @@ begin_migration(struct store *st)
 	set_phase(st, RESIZE_MIGRATE);
 }
 
-/* Begins a resize. Called under the lock. False: none can begin, or it has that size. */
+/* Begins a resize. Called under the lock. False: it is not possible now, or the index has that size
+ * already. */
 static bool
 begin(struct store_core *sc, uint64_t bucket_count)
 {
@@ -169,7 +170,7 @@ resize_begin(struct store_core *sc, uint32_t bucket_count)
 	return begun;
 }
 
-/* Ends the wait for a claimed page, where a fill or a pin keeps an object. The index grows by the
+/* Stops waiting for a claimed page in which a fill or a pin keeps an object. The index grows by the
  * pages before it. */
 static void
 settle_for_less(struct store_core *sc)
@@ -237,8 +238,8 @@ gained(const struct store_core *sc)
 	       counter_read(&sc->counters[STORE_ITEMS_UNLINKED]);
 }
 
-/* Returns the migration work for one more item: enough to end the migration before items nearly
- * fill the smaller of both indexes; 0 if memory is full before that. */
+/* Returns the migration work to do for each new item: enough to end the migration before items
+ * nearly fill the smaller of the old and the new index; 0 if memory is full before that. */
 static uint64_t
 work_for_item(const struct store *st)
 {
@@ -254,7 +255,7 @@ work_for_item(const struct store *st)
 	return items < room ? left / (room - items) + 1 : MIGRATE_BUCKET_MOST;
 }
 
-/* Returns the work of migration for this many more items. */
+/* Returns the migration work to do for this many new items. */
 static uint32_t
 work_for(const struct store_core *sc, uint64_t more)
 {
@@ -270,7 +271,8 @@ work_for(const struct store_core *sc, uint64_t more)
 	return (uint32_t)(work > least ? work : least);
 }
 
-/* Does a slice of the resize for this many more items: in a turn, or for a set without a slot. */
+/* Does a slice of the resize for this many new items. Called in a turn, or for a set without a
+ * slot. */
 static void
 go_on(struct store_core *sc, uint64_t more)
 {
@@ -310,7 +312,7 @@ resize_turn(struct store_core *sc)
 
 /* ---- the size ---- */
 
-/* Returns for how many buckets the pool has pages beyond the reserve. */
+/* Returns for how many buckets the pool has pages, without the reserve. */
 static uint64_t
 buckets_to_spare(const struct store *st, uint64_t pool)
 {
@@ -334,15 +336,15 @@ resize_for(struct store_core *sc, uint64_t items)
 	return st->resize.step != 0 && want > now && resize_begin(sc, (uint32_t)want);
 }
 
-/* Returns the number of buckets while there are free pages. It grows in large steps, but not beyond
- * what a full store will need. */
+/* Returns the wanted number of buckets while there are free pages: more in large steps, but not
+ * more than a full store will need. */
 static uint64_t
 grow_early(const struct store *st, uint64_t items, uint64_t pool)
 {
 	const uint64_t now = index_bucket_count(&st->ix), step = st->resize.step;
 	const uint64_t half = now / 2 / step * step;
 	const uint64_t spare = buckets_to_spare(st, pool);
-	/* The last step is taken when it is needed. */
+	/* This leaves one step for later, when memory is full. */
 	const uint64_t end = buckets_for(st, items_when_full(st, items, pool)) - step;
 	uint64_t more = half > step ? half : step;
 
@@ -353,8 +355,8 @@ grow_early(const struct store *st, uint64_t items, uint64_t pool)
 	return now + (more < spare ? more : spare);
 }
 
-/* Returns how many items a resize will add: at the present growth, for as long as the last resize
- * took. */
+/* Returns how many items will be added during a resize: at the present growth, for as long as the
+ * last resize took. */
 static uint64_t
 items_coming(const struct store *st)
 {
@@ -378,8 +380,9 @@ grow_late(const struct store *st, uint64_t items)
 
 	if (items + more <= full)
 		return now;
-	/* Memory is full, so a page of index takes a page of items. Items on pages being emptied
-	 * still have slots, so the present items count, too. */
+	/* Memory is full, so the index would grow at the expense of items. It does not if it has
+	 * slots for all objects there are. Items on pages being emptied still have slots, so
+	 * `items` is compared, too. */
 	if (!small && !st->never_evict && come == UINT64_MAX && items <= full &&
 	    all_objects_find_slots(st, full))
 		return now;
@@ -388,8 +391,9 @@ grow_late(const struct store *st, uint64_t items)
 	return fit > least ? fit : least;
 }
 
-/* Returns the number of buckets when memory is full. It is smaller only after evictions, which show
- * that memory is wanted, and leaves room for the items that arrive before the shrink ends. */
+/* Returns the wanted number of buckets when memory is full. The index shrinks only after evictions,
+ * which show that items need memory, and keeps slots for the items that arrive before the shrink
+ * ends. */
 static uint64_t
 shrink(struct store *st, uint64_t items)
 {
@@ -427,7 +431,7 @@ right_size(struct store *st, uint64_t items)
 		want = grow_early(st, items, pool);
 	if (want == now)
 		want = grow_late(st, items);
-	/* A store that never evicts gives only free pages to the index. */
+	/* A store that never evicts grows its index only into free pages. */
 	if (st->never_evict)
 		return want < now + spare ? want : now + spare;
 	if (want == now && rebalance_pool_is_low(st))
@@ -443,9 +447,9 @@ sample_items(struct resize *rs, uint64_t items)
 	rs->samples++;
 }
 
-/* Returns the number of items that this core has put in and taken out, plus its searches for slots.
- * If this has not changed since the last check, the core leaves the lock alone: cores that only
- * read would take its cache line from each other for nothing. */
+/* Returns a number that changes with each insertion, removal and search for a slot by this core. If
+ * it has not changed since the last check, the core need not check the size: if cores that only
+ * read took the lock, they would pass its cache line around for nothing. */
 static uint64_t
 done_so_far(const struct store_core *sc)
 {
@@ -465,8 +469,8 @@ resize_consider(struct store_core *sc)
 		return;
 	sample_items(rs, items_now(st));
 	if (phase(st) == RESIZE_NONE) {
-		sc->considered =
-			done; /* if a resize is under way, the core checks again after it */
+		sc->considered = done; /* while a resize is under way this stays unset, so the core
+					  checks again after it */
 		sc->grown_for = gained(sc);
 		begin(sc, right_size(st, rs->items));
 	}

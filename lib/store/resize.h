@@ -10,19 +10,19 @@
 
 #include "store_state.h"
 
-/* Claims pages for this many buckets. Later the number of buckets changes by multiples of step; 0:
- * never. */
+/* Claims pages for this many buckets. Resizes change that number by multiples of step; 0: there are
+ * none. */
 void resize_init(struct store *st, uint32_t bucket_count, uint32_t step);
-/* Begins a resize. False: the index has that size, is being resized, or there is no memory for
- * it. */
+/* Begins a resize. False: the index has that size already, a resize is under way, or there is no
+ * memory. */
 bool resize_begin(struct store_core *sc, uint32_t bucket_count);
-/* Begins a resize for this many expected items, as far as pages can be spared. False: none was
- * begun. */
+/* Begins a resize for this many expected items, or for fewer if not enough pages can be spared.
+ * False: none was begun. */
 bool resize_for(struct store_core *sc, uint64_t items);
 /* Does slices of a resize under way. Called every turn. */
 void resize_turn(struct store_core *sc);
-/* Works on a resize for a set that finds no slot. False: none is under way, or another core works
- * on it. */
+/* Does more of a resize for a set that finds no slot. False: none is under way, or another core
+ * works on it. */
 bool resize_more(struct store_core *sc);
 /* Begins a resize if the index is too small or too large for its items. Called in some turns. */
 void resize_consider(struct store_core *sc);

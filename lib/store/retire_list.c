@@ -23,8 +23,8 @@ retire_list_publish(struct store_core *sc)
 	sc->unpublished = 0;
 }
 
-/* Adds step to the class's count of retired objects. The count is shared, so it is written once a
- * turn, or when another class follows. */
+/* Adds step to the class's count of retired objects. The shared count is written once a turn, or
+ * when an object of another class follows. */
 static inline void
 count_class(struct store_core *sc, uint32_t class, uint32_t step)
 {
@@ -74,8 +74,8 @@ retire_list_add(struct store_core *sc, struct item *it)
 		count_chunks(sc, it, 1);
 }
 
-/* Frees an item that may be chunked or pinned. False: some of its chunks are left to the next
- * call. */
+/* Frees an item that may be chunked or pinned. False: the next call frees the rest of its
+ * chunks. */
 static __attribute__((noinline)) bool
 reclaim_item(struct store_core *sc, uint32_t ref, uint32_t *work)
 {
@@ -90,7 +90,7 @@ reclaim_item(struct store_core *sc, uint32_t ref, uint32_t *work)
 		pinned_put(sc, it, ref);
 		return true;
 	}
-	/* An item that is not pinned here will not be pinned again. */
+	/* An item without a pin here gets none later (item_pinned). */
 	for (; *freed < chunks; ++*freed) {
 		const uint32_t chunk = item_chunk_ref(it, *freed);
 
@@ -106,8 +106,8 @@ reclaim_item(struct store_core *sc, uint32_t ref, uint32_t *work)
 	return true;
 }
 
-/* Frees an item whose grace period is over, unless it is pinned. False: the rest of it is left to
- * the next call. */
+/* Frees an item whose grace period is over, unless it is pinned. False: the next call frees the
+ * rest of it. */
 static inline bool
 reclaim(struct store_core *sc, const struct retired_item *r, uint32_t *work)
 {

@@ -16,10 +16,10 @@ retire_list_used(const struct retire_list *list)
 	return list->tail - list->head;
 }
 
-/* Reclaims to make space for items. False: there is still none. */
+/* Frees retired items until there is space for this many. False: there is still too little. */
 bool retire_list_make_space(struct store_core *sc, uint32_t items);
 
-/* True if there is space for this many items, perhaps after a reclaim. */
+/* True if there is space for this many items, after a reclaim if necessary. */
 static inline bool
 retire_list_has_space(struct store_core *sc, uint32_t items)
 {
@@ -28,7 +28,7 @@ retire_list_has_space(struct store_core *sc, uint32_t items)
 }
 
 void retire_list_add(struct store_core *sc, struct item *it);
-/* Adds an item of that class that has no chunks and no pins. */
+/* Adds an item of the class that has no chunks and no pins. */
 void retire_list_add_plain(struct store_core *sc, uint32_t ref, uint32_t class);
 /* Frees the items whose grace period is over, RETIRE_LIST_SLICE at most. */
 void retire_list_reclaim(struct store_core *sc);
@@ -36,7 +36,8 @@ void retire_list_reclaim(struct store_core *sc);
  * those counts are read. */
 void retire_list_publish(struct store_core *sc);
 
-/* Returns the number of retired objects of a class: those published, plus this core's others. */
+/* Returns the number of retired objects of a class: those published, and those that this core has
+ * not published yet. */
 static inline uint32_t
 retire_list_waiting(const struct store_core *sc, uint32_t class)
 {

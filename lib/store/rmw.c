@@ -1,9 +1,9 @@
 /*
  * rmw.c - read-modify-write: append, prepend, incr, decr, a new expiry, stale marks.
  *
- * The old version is read, and the new one is written to memory of its own. It replaces the old
- * version if that has not changed. After RMW_OPTIMISTIC_MAX tries lost to other writers the new
- * version is written under the bucket lock.
+ * The old version is read, and the new one is written to memory of its own. The new version is
+ * published if the old one is still the key's; otherwise the next try begins. After
+ * RMW_OPTIMISTIC_MAX tries the new version is written under the bucket lock.
  */
 #include "account.h"
 #include "item_access.h"
@@ -12,7 +12,8 @@
 #include "new_version.h"
 
 #define RMW_OPTIMISTIC_MAX 4u
-#define RMW_TRIES_MAX      64u /* a try under the lock fails only if the object is too small */
+/* Tries in all. One under the lock fails only if the object is too small. */
+#define RMW_TRIES_MAX 64u
 
 static const struct item *
 find_alive(struct store_core *sc, const struct rmw *rm)
@@ -33,7 +34,7 @@ find_alive(struct store_core *sc, const struct rmw *rm)
 	return it;
 }
 
-/* True if memory can hold the new version beside the old one and the added value. Then no hand
+/* True if memory can hold the old version, the new one and the added value at once. If so, no hand
  * evicts the old version while memory is being freed. */
 static bool
 memory_holds_both(struct store_core *sc, const struct rmw *rm, const struct item *old, uint32_t len)
@@ -52,7 +53,7 @@ memory_holds_both(struct store_core *sc, const struct rmw *rm, const struct item
 	return true;
 }
 
-/* Makes one try. LINK_CHANGED: another try is needed. */
+/* Makes one try. LINK_CHANGED: it must be repeated. */
 static enum link_verdict
 try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *link)
 {
@@ -72,7 +73,8 @@ try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *link)
 		link->result = STORE_NO_MEMORY;
 		return LINK_REFUSED;
 	}
-	/* An append stores more data, so it may take only memory that a set could take. */
+	/* An append stores more data, so it must not take the objects that are left to new
+	 * versions. */
 	sc->makes_version = rm->more == NULL;
 	link->item = item_new(sc, rm->key, len, form);
 	sc->makes_version = false;

@@ -45,8 +45,8 @@ store_offline(struct store_core *sc)
 	sc->online = false;
 }
 
-/* Gives back the objects of evacuated pages that this core's magazines hold: few objects, of those
- * pages' classes. */
+/* Gives back those objects in this core's magazines that are on evacuated pages: a few objects, of
+ * those pages' classes. */
 static void
 give_back_evacuated(struct store_core *sc)
 {
@@ -64,8 +64,8 @@ give_back_evacuated(struct store_core *sc)
 	}
 }
 
-/* Empties the magazines, some in each turn, once a page is recalled. Objects in the magazine of a
- * class that nothing is stored in are memory that others lack. */
+/* Once a page is recalled, empties the core's magazines, some in each turn. A magazine of a class
+ * in which nothing is stored holds objects that other cores lack. */
 static void
 answer_recall(struct store_core *sc)
 {

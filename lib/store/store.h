@@ -31,13 +31,14 @@
 #include "index/item.h"
 #include "index/place.h"
 
-#define STORE_CORES_MAX   64u        /* and one more that loads */
+#define STORE_CORES_MAX   64u        /* the cores that serve; config.loads adds one */
 #define STORE_VALUE_MAX   (1u << 20) /* default for config.value_max */
 #define STORE_MEMORY_MIN  (8u << 20)
 #define STORE_LIMIT_MIN   (1u << 20)
-#define STORE_MEMORY_MAX  (1ull << 40) /* the reach of references (arena.h) */
-#define STORE_CLOCK_START 2u           /* second 1 is always past */
-/* Leaves three quarters of the short cas numbers, which take no memory of their own. */
+#define STORE_MEMORY_MAX  (1ull << 40) /* the most that references can address (arena.h) */
+#define STORE_CLOCK_START 2u           /* above 1, so an expiry in second 1 is always past */
+/* The largest first cas number: three quarters of the short cas numbers, which take no memory in an
+ * item, remain above it. */
 #define STORE_CAS_START_MAX ((1u << 22) - 1)
 
 struct store;
@@ -47,12 +48,13 @@ struct eviction_policy; /* chooses what is evicted (eviction.h) */
 
 struct store_config {
 	size_t memory_bytes; /* budget for everything: items, index, states, tables */
-	size_t limit_bytes;  /* how much of it is used until store_limit_mt changes it; 0: all */
+	/* How much of memory_bytes may be used at first (store_limit_mt); 0: all. */
+	size_t limit_bytes;
 	uint32_t cores;
 	uint32_t value_max; /* bytes */
 	uint64_t seed;      /* of the hash */
-	uint32_t cas_start; /* cas numbers of an empty store begin above it; at most
-			       STORE_CAS_START_MAX */
+	/* Cas numbers begin above this; at most STORE_CAS_START_MAX. */
+	uint32_t cas_start;
 	const struct eviction_policy *eviction; /* NULL: eviction_2q */
 	bool never_evict;                       /* a full store refuses sets (memcached's -M) */
 	bool loads;                             /* one of the cores loads a file (store_saved.h) */
@@ -66,7 +68,8 @@ enum store_result {
 	STORE_TOO_LARGE,
 	STORE_NO_MEMORY,
 	STORE_NOT_A_NUMBER,
-	STORE_NOT_YET, /* store_begin, try_finish, arith_with, flush: ask again next turn */
+	/* From store_begin, store_flush and functions that say so: ask again next turn. */
+	STORE_NOT_YET,
 };
 
 enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, STORE_PREPEND };
@@ -127,9 +130,9 @@ void store_turn(struct store_core *sc, uint32_t now_s);
 /* Does bounded slices of rebalancing, resizing and the sweep. Called in some turns. */
 void store_housekeeping(struct store_core *sc);
 
-/* A core that will not turn for a while goes offline; otherwise no grace period would end. Its
- * retired items stay with it. While store_has_retired is true it should turn, since other cores
- * wait for the pages of these items. */
+/* Takes the core offline, for a time in which it will not turn; otherwise no grace period would
+ * end. Its retired items stay on its list. While store_has_retired is true the core should turn
+ * rather than go offline, since other cores wait for the pages of these items. */
 bool store_has_retired(const struct store_core *sc);
 void store_offline(struct store_core *sc);
 void store_online(struct store_core *sc);
@@ -138,9 +141,9 @@ void store_online(struct store_core *sc);
  * reserve is in use. */
 bool store_is_low_on_memory(const struct store_core *sc);
 
-/* Returns n if pins of retired items hold an n-th of the memory or more (n rounded up, at most
- * STORE_PINS_PART) or keep a page from being evacuated; otherwise 0. The caller should then end
- * some pins: the smaller n, the sooner. */
+/* Returns whether replies pin too much memory. 0: no. n: pins of retired items hold at least an
+ * n-th of the memory (n is at most STORE_PINS_PART), or keep a page from being evacuated. The
+ * caller should then end some pins: the smaller n, the sooner. */
 #define STORE_PINS_PART 16u
 uint32_t store_pins_memory_pressure(const struct store_core *sc);
 
@@ -148,9 +151,9 @@ uint32_t store_pins_memory_pressure(const struct store_core *sc);
 
 uint64_t store_hash(const struct store_core *sc, struct view key);
 
-/* A lookup in steps, so that a batch waits for memory three times, not three times a key: each step
- * is done for all keys before the next one. Between the steps the core may do anything but turn.
- * First step: returns the key's hash, and prefetches its primary bucket. */
+/* A lookup in steps. A batch takes each step for all its keys before the next step, so it waits for
+ * memory three times in all, not three times a key. Between the steps the core may do anything but
+ * turn. First step: returns the key's hash, and prefetches its primary bucket. */
 uint64_t store_probe(const struct store_core *sc, struct probe *p, struct view key);
 /* Second step: searches the primary bucket, and prefetches the item or the alternate bucket. True:
  * the third step is needed. */
@@ -159,7 +162,7 @@ bool store_probe_primary(const struct store_core *sc, struct probe *p);
 bool store_probe_primary_to_write(const struct store_core *sc, struct probe *p);
 /* Third step: searches the alternate bucket if necessary, and prefetches the item. */
 void store_probe_alternate(const struct store_core *sc, struct probe *p);
-/* True if the steps so far have missed the key: it was absent when they were done. */
+/* True if the steps taken so far show that the key is absent. */
 static inline bool
 store_probe_missed(const struct probe *p)
 {
@@ -168,8 +171,8 @@ store_probe_missed(const struct probe *p)
 /* Last step: returns the present item, with its reference bit set; NULL: a miss (absent, expired,
  * flushed). */
 const struct item *store_get_probed(struct store_core *sc, const struct probe *p, struct view key);
-/* A batch of gets, without other calls of this core between them: the state that every get needs is
- * read once. Items that other cores store meanwhile may be found or missed. */
+/* A batch of gets. Between its gets the core makes no other call of the store, so the state that
+ * every get needs is read once. Items that other cores store meanwhile may be found or missed. */
 struct store_get_batch {
 	struct store_core *core;
 	const struct store *store;
@@ -186,9 +189,9 @@ const struct item *store_get(struct store_core *sc, struct view key, uint64_t ha
  * length. */
 struct view store_value_at(const struct store_core *sc, const struct item *it, uint32_t offset);
 
-/* Keeps an item's value, and nothing else of it, beyond this turn; for values of ITEM_PIN_MIN_BYTES
- * and more. An item may be pinned by the core that found it, in the same turn, by the core that
- * fills it, at any time, and by a core that already has a pin of it. Any core may unpin it. */
+/* Keeps an item's value beyond this turn; its other fields may change. For values of at least
+ * ITEM_PIN_MIN_BYTES. A core may pin an item that it found in this turn, one that it is filling, or
+ * one that it has pinned already. Any core may unpin it. */
 void store_pin(const struct item *it);
 void store_unpin(const struct item *it);
 
@@ -199,15 +202,15 @@ enum store_result store_begin(struct store_core *sc, struct fill *f, struct view
 			      uint32_t value_len, uint32_t flags, uint32_t expiry_s);
 /* Appends len bytes. The value must not get longer than value_len. */
 void store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t len);
-/* Changes the expiry of an item that was begun with one. */
+/* Changes the expiry of a fill that store_begin gave an expiry. */
 void store_fill_expiry(struct fill *f, uint32_t expiry_s);
 /* Publishes a complete value according to mode. cas matters for STORE_CAS only. The fill ends in
  * every case. APPEND and PREPEND keep the old item's flags and expiry. */
 enum store_result store_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
 			       uint64_t cas);
-/* Stores a value without flags and expiry, unconditionally, if this core has an object at hand and
- * the key's old version, if any, is as simple. Returns the number of its class, as
- * store_class_lookup() does. 0: nothing was stored; use the calls above. */
+/* Stores a value without flags and expiry, unconditionally. Works only if this core has a free
+ * object at hand and the key's old version, if any, is a simple item. Returns the class's number,
+ * as store_class_lookup() does. 0: nothing was stored; use the calls above. */
 uint32_t store_set_simple(struct store_core *sc, struct view key, uint64_t hash, struct view value);
 /* Ends the fill without publishing it. If this core has pinned its value, the memory stays until
  * the last pin has ended. */
@@ -221,28 +224,30 @@ enum store_result store_delete(struct store_core *sc, struct view key, uint64_t 
 enum store_result store_touch(struct store_core *sc, struct view key, uint64_t hash,
 			      uint32_t expiry_s, const struct item **it);
 
-/* Invalidates everything stored until at_s, or until now if at_s is not later. A later call
- * replaces a pending one. NOT_YET: nothing was done, since flushes come faster than the sweep
- * reclaims what they leave. */
+/* Invalidates everything stored before at_s, or before now if at_s is not in the future. A later
+ * call replaces a pending one. NOT_YET: nothing was done, because the sweep has not yet reclaimed
+ * what earlier flushes left. */
 enum store_result store_flush(struct store_core *sc, uint32_t at_s);
-/* Returns a number that changes with every flush. One flush serves all callers that wait to flush
- * now, so a caller that sees the number change need not ask again. */
+/* Returns a number that changes with every flush. A caller whose flush was answered NOT_YET need
+ * not ask again once the number has changed: one flush serves all that wait. */
 uint32_t store_flushes(const struct store_core *sc);
 
 /* ---- telemetry ---- */
 
 struct store_usage {
-	uint64_t items;      /* without flushed ones; expired ones count until they are reclaimed */
+	/* Items in the index, without flushed ones; expired ones count until they are reclaimed. */
+	uint64_t items;
 	uint64_t item_bytes; /* class sizes of these items */
 	uint64_t flushed;    /* items flushed and not yet reclaimed, whose memory is still in use */
 	uint64_t memory_bytes; /* the budget */
-	uint64_t limit_bytes;  /* how much of it may be used (store_limit_mt) */
-	uint64_t index_slots;  /* follow the number of items */
+	uint64_t limit_bytes;  /* how much of memory_bytes may be used (store_limit_mt) */
+	uint64_t index_slots;  /* slots of the index, which grows with the number of items */
 	uint64_t index_bytes;
 	uint64_t page_bytes;              /* size of a page */
 	uint64_t pages_total, pages_used; /* including pages of the index */
-	uint64_t pages_moved;             /* pages ever evacuated for another class or the index */
-	uint64_t pages_moving;            /* pages being evacuated now */
+	/* Pages evacuated since the start, for another class or for the index. */
+	uint64_t pages_moved;
+	uint64_t pages_moving; /* pages being evacuated now */
 	bool index_resizing;
 };
 void store_usage_mt(const struct store *store, struct store_usage *out);

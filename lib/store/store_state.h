@@ -27,7 +27,7 @@
 struct retired_item {
 	uint32_t ref;
 	uint32_t epoch : 31;
-	uint32_t plain : 1; /* it has no chunks and no pins */
+	uint32_t plain : 1; /* the item has no chunks and no pins */
 };
 
 struct retire_list {
@@ -46,12 +46,12 @@ struct pinned {
 /* The sweep through all buckets that reclaims expired and flushed items. */
 struct sweep {
 	struct spin lock;
-	uint32_t bucket;              /* the next bucket */
+	uint32_t bucket;              /* the bucket to sweep next */
 	uint32_t generation;          /* flush generation when the pass began */
-	uint32_t now_s;               /* the second in which done counts */
+	uint32_t now_s;               /* the second to which done belongs */
 	uint32_t done;                /* buckets swept in that second */
-	uint32_t slice;               /* buckets of a step: more if there are few turns a second */
-	_Atomic uint32_t rests_s;     /* the last second whose quota of buckets is swept */
+	uint32_t slice;               /* buckets of a step; grows if there are few turns a second */
+	_Atomic uint32_t rests_s;     /* the last second whose quota of buckets has been swept */
 	struct relocation relocation; /* moves displaced items back as the sweep passes them */
 };
 
@@ -64,13 +64,13 @@ struct resize {
 	uint32_t target;    /* number of buckets after the resize */
 	uint32_t next_page; /* the first page after those that are buckets or cleared for them */
 	uint32_t cleared_bytes; /* bytes of that page that are cleared */
-	uint32_t waits_since_s; /* when the last page arrived, or the resize began */
+	uint32_t waits_since_s; /* the second in which the last page arrived, or the resize began */
 	uint32_t deferred;      /* turns that the next bucket has waited for slots */
 	uint32_t samples;       /* samples of the number of items since the resize began */
-	uint32_t last_samples;  /* samples of the resize before, which say how long it took */
+	uint32_t last_samples;  /* samples of the previous resize: how long it took */
 	uint64_t items;         /* number of items at the last sample */
-	int64_t growth;         /* running mean of the growth in GROWTH_SAMPLES samples */
-	uint64_t evicted;       /* items ever evicted, when the index was last not too large */
+	int64_t growth;         /* running mean of the items gained in GROWTH_SAMPLES samples */
+	uint64_t evicted;       /* STORE_EVICTED when the index was last small enough */
 };
 
 /* Marks of keys that clients remove while a file is loaded (load_marks.h). */
@@ -83,7 +83,7 @@ struct marks {
 
 struct store {
 	/* A successor process keeps these fields, except pointers and core_count (image.h), and
-	 * makes the others anew. */
+	 * sets the others anew. */
 	struct index ix;
 	struct arena arena;
 	uint64_t seed;
@@ -91,11 +91,12 @@ struct store {
 	uint32_t core_count;
 	_Atomic uint64_t due_flush; /* pending flush (store_due_flush); 0: none */
 
-	_Atomic uint32_t value_max; /* longest value under the present limit */
+	_Atomic uint32_t value_max; /* longest value that the present limit allows */
 	uint32_t value_most;        /* longest value without a limit */
 	bool never_evict;
-	/* Hash of the large item whose new version waits for memory, so no hand evicts it, and the
-	 * epoch of the last request for that memory. The wait ends a few epochs after it. */
+	/* A large item whose new version waits for memory: its hash, so that no hand evicts it,
+	 * and the epoch in which the memory was last asked for. The wait is void EXTENDED_EPOCHS
+	 * later. */
 	_Atomic uint64_t extended_hash, extended_epoch;
 	size_t memory_bytes;
 	_Atomic size_t limit_bytes;
@@ -104,13 +105,14 @@ struct store {
 	_Atomic uint64_t *floors; /* FLOORS cas floors, by tag (floors.h) */
 	struct slab slab;
 	struct epoch epoch;
-	/* Every turn reads these fields, and few turns write one. held: pages set aside for a large
-	 * value, and in its upper half the epoch in which that value last asked. */
+	/* Every turn reads these fields, and few turns write one. held: the lower half is how many
+	 * pages are set aside for a large value, the upper half the epoch in which that value last
+	 * asked. */
 	_Atomic uint64_t held;
 	_Atomic uint64_t tombstones;        /* tombstones in the index */
 	_Atomic uint64_t pinned_bytes;      /* bytes of retired items that are pinned */
 	_Atomic uint32_t leaving;           /* items of all cores that wait for the tier */
-	_Atomic uint64_t leaving_needed;    /* epoch in which a set last waited for one of them */
+	_Atomic uint64_t leaving_needed;    /* epoch in which a set last waited for them */
 	uint64_t linked_at_flush;           /* items ever linked when the generation last changed */
 	_Atomic uint32_t oldest_generation; /* oldest one that may be in the index */
 	_Atomic uint32_t resize_phase;      /* enum resize_phase */
@@ -130,14 +132,14 @@ static_assert(offsetof(struct index, seq) == 24 && offsetof(struct index, first_
 		      offsetof(struct store, value_max) == STORE_KEPT_BYTES,
 	      "a successor finds what it keeps; else it takes a new STORE_IMAGE_LAYOUT");
 
-/* A core's balance before its first change in a generation: the items that it had put into the
- * index less those not flushed that it had taken out. A core may take out what another one put in,
- * so a balance may be negative, and wraps. */
+/* A core's balance before its first change in a generation: items that it had put into the index,
+ * less unflushed items that it had taken out. A core may take out what another has put in, so a
+ * balance may be negative; it wraps. */
 struct flush_base {
 	struct counter items, bytes;
 };
 
-/* The kinds of evacuation. Each has its own limit of work a turn (store_limits.h). */
+/* Reasons to evacuate pages. Each has its own limit of work in a turn (store_limits.h). */
 enum evacuation_for {
 	EVACUATION_FOR_TURN,  /* the reserve is incomplete, or a page's evacuation has begun */
 	EVACUATION_FOR_INDEX, /* the index waits for pages too, and the pool has some */
@@ -146,25 +148,26 @@ enum evacuation_for {
 	EVACUATIONS
 };
 
-/* The simple item that this core put into the index last. Its ghost is searched for later, when the
- * cache line of its group has arrived. */
+/* The simple item that this core inserted last. The ghosts of its key are searched later, when
+ * their cache line has arrived. */
 struct newcomer {
 	struct ghost_group *ghosts; /* NULL: none */
 	uint64_t hash;
 	uint32_t ref;
 };
 
-/* An item that the hand or an evacuation named, and that the tier postponed. */
+/* An item that the tier postponed when a hand or an evacuation offered it. */
 struct leaving_item {
 	uint64_t hash;  /* the key's hash, by which the item is found again */
 	uint64_t offer; /* an open offer, for which the item is pinned; 0: none */
 	uint32_t ref;
 	uint16_t class, objects; /* item_class(), and how many objects of that class it has */
 	uint8_t ghost;           /* enum ghost: what the item leaves behind */
-	bool left;               /* it is no longer waiting; its place becomes free soon */
+	bool left;               /* the item no longer waits; leave_ring() will free its place */
 };
 
-/* A core's items that wait for the tier, in the order in which they were named (leaving.h). */
+/* A core's items that wait for the tier, in the order in which they were offered first
+ * (leaving.h). */
 struct leaving {
 	uint32_t first, count;
 	struct leaving_item ring[STORE_LEAVING_MAX];
@@ -175,29 +178,33 @@ struct store_core {
 	uint32_t id;
 	uint32_t now_s;
 	_Atomic uint32_t counted_generation; /* generation of flush_base (account.h) */
-	uint32_t recall;       /* the last slab.recall that this core has answered fully */
-	uint32_t recall_begun; /* the last slab.recall that it has begun to answer */
-	/* Class of the magazine emptied last, and how many are left to empty. */
+	uint32_t recall;       /* last slab.recall that this core has answered in full */
+	uint32_t recall_begun; /* the last value of slab.recall that it has begun to answer */
+	/* The class whose magazine was emptied last for this recall, and how many classes are
+	 * left. */
 	uint32_t recall_class, recall_classes;
 	struct index_core ic;   /* this core's part of the index */
 	uint32_t evicted_ahead; /* items evicted ahead of need in this turn */
-	uint32_t crowded;       /* work done in this turn for sets that found no slot */
-	uint64_t grown_for;     /* gained() for which a resize has done its work (resize.c) */
+	uint32_t crowded;       /* work done in this turn to find slots for sets in full buckets */
+	uint64_t grown_for;     /* gained() up to which the resize has worked (resize.c) */
 	uint64_t considered;    /* done_so_far() at the last check of the size (resize.c) */
-	/* Objects of a class retired less those freed, not yet added to its retired_count. */
+	/* Objects of a class that this core retired, less those it freed, not yet added to the
+	 * class's retired_count. */
 	uint32_t unpublished, unpublished_class;
-	uint32_t evacuated[EVACUATIONS]; /* work done in this turn (store_limits.h) */
-	uint32_t stalled_turns;          /* turns in the same epoch with pages to evacuate */
+	uint32_t evacuated[EVACUATIONS]; /* work of each kind done in this turn (store_limits.h) */
+	uint32_t stalled_turns;          /* turns in stalled_epoch with pages to evacuate */
 	uint32_t stalled_epoch;          /* the epoch of stalled_turns */
-	/* A class that allocates nothing, and how many expired items of it should leave. */
+	/* An idle class, which allocates nothing, and how many of its expired items are still to be
+	 * evicted. */
 	uint32_t idle_class, idle_expiry;
 	struct newcomer newcomer;
 	uint32_t referenced_pending_count;
 	uint32_t referenced_pending[REFERENCED_PENDING_MAX];
 	bool online;
-	bool makes_version;        /* the object to be allocated is for a new version (memory.c) */
-	bool marks;                /* removals set marks (load_marks.h) */
-	bool evicts_slowly;        /* evictions are marked, watched, or offered to the tier */
+	bool makes_version; /* the next object is for a new version (memory.c) */
+	bool marks;         /* removals set marks (load_marks.h) */
+	/* Evictions are marked, watched or offered to the tier, so they are done one by one. */
+	bool evicts_slowly;
 	store_evicted_fn *evicted; /* NULL: none */
 	void *evicted_arg;
 	const struct store_tier *tier; /* NULL: none */
@@ -205,7 +212,7 @@ struct store_core {
 	uint64_t spared;               /* hash of the key that this core must not evict; 0: none */
 	struct leaving leaving;        /* items that wait for the tier */
 	struct magazine magazines[SLAB_CLASSES_MAX];
-	uint32_t class_recall[SLAB_CLASSES_MAX]; /* each class's last recall answered */
+	uint32_t class_recall[SLAB_CLASSES_MAX]; /* last answered recall of each class */
 	struct retire_list retire_list;
 	struct pinned pinned;
 	struct walk_step walk_step; /* the walk's work in this turn */
@@ -233,14 +240,13 @@ count(struct store_core *sc, enum store_counter what, uint64_t n)
 static inline uint32_t
 store_generation(const struct store *st)
 {
-	/* Sequentially consistent: must be read after the bucket lock's bit is visible
+	/* Sequentially consistent: a writer reads the generation after its lock bit is visible
 	 * (sweep.c). */
 	return atomic_load_explicit(&st->generation, memory_order_seq_cst);
 }
 
-/* Packs a flush that is due at a second with the generation in which it was requested. In another
- * generation it is void. So a step of the generation either executes or replaces it, in one
- * store. */
+/* Packs the second of a delayed flush with the generation in which it was requested. A later
+ * generation makes it void, so one store of the generation both executes it and cancels it. */
 static inline uint64_t
 store_due_flush(uint32_t at_s, uint32_t generation)
 {

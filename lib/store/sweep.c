@@ -1,23 +1,24 @@
 /*
  * sweep.c - flush, and the sweep that reclaims what is flushed or expired.
  *
- * The sweep keeps pace with the clock: all buckets within SWEEP_PASS_S, or SWEEP_PER_S a second if
- * they are too many. Each core sweeps the next few buckets in its housekeeping.
+ * The sweep keeps pace with the clock: it passes all buckets within SWEEP_PASS_S, or if they are
+ * too many, SWEEP_PER_S a second. Each core sweeps the next few buckets in its housekeeping.
  *
  * A flush steps the generation. Items of another generation are dead at once, and are reclaimed by
- * the sweep. An item has 4 bits for its generation, so a number may return only when no item of its
- * earlier use is left in the index. Buckets that the sweep has passed hold no item older than the
- * generation it began with; so at its end (sweep_end) the numbers before that are free.
+ * the sweep. An item has 4 bits for its generation, so a number may be used again only when no item
+ * from its earlier use is left in the index. Buckets that the sweep has passed hold no item older
+ * than the generation in which the pass began. So at its end (sweep_end) all numbers before that
+ * generation are free.
  *
- * Why no number returns early:
+ * Why no number is used again too early:
  * - A writer reads the generation under the bucket lock. Either it publishes before the sweep reads
- *   the bucket, or it sees the step.
+ *   the bucket, or it sees the new generation.
  * - No flushed item gets behind the sweep: cuckoo paths and migrations drop it (path.c, migrate.c),
  *   a relocation leaves it (relocate.c).
  * - A reader takes no lock. It reads the generation before it reads the index (get.c). Otherwise an
- *   item that it found would be alive again once the number has returned.
- * - The sweep ends at the last bucket that exists by then. So buckets that a resize has added are
- *   swept; those that it has removed hold no item.
+ *   item that it found would seem alive after the number is used again.
+ * - A pass ends at the last bucket that exists at that time. So buckets that a resize adds
+ *   meanwhile are swept, and those that it removes hold no item.
  *
  * If no number is free a flush must wait (STORE_NOT_YET). The caller asks again each turn, and the
  * sweep is urgent meanwhile. One flush serves all callers that wait. A delayed flush reserves a
@@ -37,8 +38,8 @@ slot_is_dead(const struct store_core *sc, const struct bucket *b, uint32_t slot)
 	return bucket_tag(b, slot) == 0 || item_dead(sc, item_at(sc->store, ref));
 }
 
-/* True if the bucket has a dead item, or if a writer has locked it: an item that is not in its slot
- * yet may be of the generation before. */
+/* True if the bucket has a dead item, or is locked: its writer may be about to store an item of the
+ * generation before. */
 static bool
 bucket_wants_sweep(const struct store_core *sc, const struct bucket *b)
 {
@@ -83,8 +84,8 @@ prefetch_bucket_items(const struct store *st, const struct bucket *b)
 	return items;
 }
 
-/* Sweeps some buckets, few enough that their prefetched items stay in the cache. Returns the cost:
- * 1 a bucket and 1 an item. */
+/* Sweeps some buckets; their prefetched items fit into the CPU's cache. Returns the work: 1 a
+ * bucket and 1 an item. */
 static uint32_t
 sweep_buckets(struct store_core *sc, uint32_t first, uint32_t bucket_count)
 {
@@ -110,8 +111,8 @@ sweep_quota(const struct store *st)
 	return want < SWEEP_PER_S ? want : SWEEP_PER_S;
 }
 
-/* Adjusts the step at the end of a second: doubles it if the quota was not swept, otherwise halves
- * it. */
+/* Adjusts the step at the end of a second: doubles it if the second's quota was missed, otherwise
+ * halves it. */
 static void
 sweep_next_second(struct store_core *sc)
 {
@@ -126,14 +127,15 @@ sweep_next_second(struct store_core *sc)
 	sw->done = 0;
 }
 
-/* True if only the sweep can free memory that is needed, or few generation numbers are free. */
+/* True if the memory that is needed can be freed only by the sweep, or few generation numbers are
+ * free. */
 static bool
 sweep_is_urgent(const struct store *st)
 {
 	return store_awaits_sweep(st) || store_generations_left(st) < GENERATIONS_FEW;
 }
 
-/* Returns the number of buckets for this step. */
+/* Returns how many buckets this step sweeps. */
 static uint32_t
 sweep_share(struct store_core *sc)
 {
@@ -141,14 +143,14 @@ sweep_share(struct store_core *sc)
 	const uint32_t quota = sweep_quota(sc->store);
 	uint32_t share;
 
-	/* The clocks of cores may differ by a second; now_s never decreases. */
+	/* A core's clock may be a second behind; sw->now_s never decreases. */
 	if (sc->now_s > sw->now_s)
 		sweep_next_second(sc);
 	share = quota > sw->done ? quota - sw->done : 0;
 	return share < sw->slice ? share : sw->slice;
 }
 
-/* Ends a pass. The numbers of generations before the one in which it began are free. */
+/* Ends a pass: frees the numbers of all generations before the one in which it began. */
 static void
 sweep_end(struct store *st)
 {
@@ -159,8 +161,8 @@ sweep_end(struct store *st)
 	atomic_store_explicit(&st->oldest_generation, sw->generation, memory_order_release);
 }
 
-/* Sweeps the next buckets until this much work is done, or until the retire list may lack space for
- * their items. Dead items then stay in their slots, as tombstones would. */
+/* Sweeps the next buckets until the work is done, or until the retire list may lack space for their
+ * items. Then dead items stay in their slots, as useful as tombstones. */
 static void
 sweep_advance(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 {
@@ -190,12 +192,12 @@ sweep_advance(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 		sweep_end(st);
 }
 
-/* True if nothing is left to do in this second. Called before taking the lock: cores that only read
- * would take its cache line from each other for nothing. */
+/* True if nothing is left to do in this second. Called before the lock is taken: if cores that only
+ * read took the lock, they would pass its cache line around for nothing. */
 static bool
 sweep_rests(const struct store_core *sc)
 {
-	/* Relaxed: a core that sees it late takes the lock and finds nothing to do. */
+	/* Relaxed: a core that sees the value late takes the lock and finds nothing to do. */
 	return sc->now_s <= atomic_load_explicit(&sc->store->sweep.rests_s, memory_order_relaxed);
 }
 
@@ -251,7 +253,7 @@ step_generation(struct store_core *sc)
 	protocol_gap();
 	st->linked_at_flush = linked_ever(st);
 	/* Sequentially consistent: either a writer sees the new generation, or the sweep, which
-	 * begins later, sees that writer's lock or its item. */
+	 * reads later, sees that writer's lock or its item. */
 	atomic_fetch_add_explicit(&st->generation, 1, memory_order_seq_cst);
 	if (sc->tier != NULL)
 		sc->tier->flushed(sc->tier->arg, sc, store_generation(st));
@@ -269,8 +271,8 @@ flush_due(struct store_core *sc)
 
 	const uint64_t due = atomic_load_explicit(&st->due_flush, memory_order_relaxed);
 
-	/* The generation changes first: a core that sees no pending flush finds no item of
-	 * before. */
+	/* The generation changes before due_flush is cleared: a core that sees no pending flush
+	 * finds no item from before the flush. */
 	if (due != 0 && (uint32_t)due <= sc->now_s) {
 		if (due == store_due_flush((uint32_t)due, store_generation(st)))
 			ensure(step_generation(sc));
@@ -279,10 +281,10 @@ flush_due(struct store_core *sc)
 	spin_unlock(&st->flush_lock);
 }
 
-/* Flushes now, or later at at_s. Called under the flush lock. Nothing is flushed if nothing was
- * stored since the last flush, unless a tier may have older items. The number that is free now is
- * still free when a delayed flush is due, since an earlier flush replaces it. False: no number is
- * free. */
+/* Flushes now, or plans a flush at at_s. Called under the flush lock. Does nothing if nothing was
+ * stored since the last flush, unless a tier may have older items. A generation number that is free
+ * for a delayed flush stays free until it is due, since an earlier flush cancels it. False: no
+ * number is free. */
 static bool
 flush_at(struct store_core *sc, uint32_t at_s)
 {

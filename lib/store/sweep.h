@@ -8,8 +8,8 @@
 
 #include "store_state.h"
 
-/* Sweep the next buckets: in store_housekeeping, in a turn if that is urgent, and for a core that
- * lacks memory. */
+/* Sweeps the next buckets. Called in store_housekeeping, in each turn while the sweep is urgent,
+ * and by a core that lacks memory. */
 void sweep_slice(struct store_core *sc);
 void sweep_turn(struct store_core *sc);
 void sweep_on_demand(struct store_core *sc);

@@ -41,7 +41,7 @@ store_promote(struct store_core *sc, struct fill *f, const struct store_promotio
 
 	ensure(f->item != NULL && f->filled == f->value_len);
 	v = link_item(sc, &link);
-	f->item = link.item; /* link_item may have replaced it */
+	f->item = link.item; /* link_item may have replaced the item */
 	*made = NULL;
 	if (v != LINK_DONE) {
 		store_abandon(sc, f);

@@ -1,10 +1,10 @@
 /*
  * tier.h - the calls between the store and a second tier (lib/flash/FLASH.md).
  *
- * A key is in the store or in the tier, never in both. The store reports to the tier each item that
- * a hand evicts or that leaves with its page, each key that a write finds without a slot, and each
- * flush. Items that the sweep, expiry, resizes and full buckets remove are lost: the tier gets no
- * call for them.
+ * A key is in the store or in the tier, never in both. The store reports to the tier: each item
+ * that a hand or the evacuation of a page evicts, each key that a write finds without a slot, and
+ * each flush. Items removed by the sweep, by expiry, by resizes and for full buckets are not
+ * reported, and are lost.
  *
  * Shape:  a claim is the tier's decision about one key, between two calls under the key's locks.
  *
@@ -40,28 +40,28 @@ struct store_tier {
 	 * the tier does not want it; STORE_OFFER_LATER. */
 	uint64_t (*evicting)(void *arg, struct store_core *sc, const struct item *it,
 			     uint64_t hash);
-	/* Copies a part of the item's value, which does not change, or has another thread copy it.
-	 * Called without a lock. True: the copy is complete, and evicted() follows in the same call
-	 * of the store. False: the store pins the item, and calls again from store_evict_waiting().
-	 * The item may have left the index by then. False is possible only for values of
-	 * ITEM_PIN_MIN_BYTES or more. */
+	/* Copies a part of the item's value, or has another thread copy it; the value does not
+	 * change. Called without a lock. True: the copy is complete, and evicted() follows in the
+	 * same call of the store. False, possible only for values of at least ITEM_PIN_MIN_BYTES:
+	 * the store pins the item, and calls again from store_evict_waiting(). By then the item may
+	 * have left the index. */
 	bool (*copying)(void *arg, struct store_core *sc, uint64_t offer, const struct item *it);
 	/* Ends an offer. With an item: called under the lock, while the item is in its slot, alive
-	 * and of this generation. The tier has it from now on, with its present expiry and status,
-	 * unless the tier has seen a later generation, or the item's cas has changed since the
-	 * offer. NULL: called without a lock. The tier does not get the item, and its value is no
-	 * longer read. */
+	 * and of this generation. From now on the tier has the item, with its present expiry and
+	 * status; not if the tier has seen a later generation, or if the item's cas has changed
+	 * since the offer. NULL: called without a lock; the tier does not get the item, and no
+	 * longer reads its value. */
 	void (*evicted)(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 			uint32_t generation);
-	/* Makes the tier forget a key that has no slot, so that neither it nor a tier that recovers
-	 * has a copy. Called under the lock, before a version is published and before a write
-	 * answers that the key is absent. So a caller that wants an effect on the tier's copy
-	 * promotes it first. */
+	/* Makes the tier forget a key that has no slot: neither the tier nor one that recovers
+	 * later finds a copy. Called under the lock, before a new version is published and before a
+	 * write reports the key as absent. A caller that wants to change the tier's copy promotes
+	 * it first. */
 	void (*absent)(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation);
-	/* This generation has begun. Called under the flush lock. */
+	/* Reports that this generation has begun. Called under the flush lock. */
 	void (*flushed)(void *arg, struct store_core *sc, uint32_t generation);
-	/* A flush will be due at this second; 0: none will. Called under the flush lock. May be
-	 * NULL. */
+	/* Reports that a flush will be due at this second; 0: no longer. Called under the flush
+	 * lock. May be NULL. */
 	void (*due)(void *arg, uint32_t at_s);
 };
 
@@ -82,12 +82,12 @@ item_status(const struct item *it)
 
 struct store_claim {
 	void *arg;
-	/* Called under the lock, if no slot has the key. True if the copy that was read is still
-	 * the tier's, and of this generation. Then end() follows, and the tier may hold its locks
+	/* True if the copy that was read is still the tier's, and of this generation. Called under
+	 * the lock, if no slot has the key. If true, end() follows; the tier may hold its locks
 	 * until then. */
 	bool (*begin)(void *arg, struct store_core *sc, uint32_t generation);
-	/* The tier forgets the copy, which the store has taken or dropped. Called under the same
-	 * lock. */
+	/* Makes the tier forget the copy, which the store has taken or dropped. Called under the
+	 * same lock. */
 	void (*end)(void *arg, struct store_core *sc);
 };
 
@@ -103,21 +103,22 @@ struct store_promotion {
 enum store_result store_promote(struct store_core *sc, struct fill *f,
 				const struct store_promotion *promotion, const struct item **made);
 
-/* Offers the items that wait until the tier postpones one. Called once a turn of a core with a
- * tier. */
+/* Offers the items that wait, in order, until the tier postpones one. Called once a turn on a core
+ * with a tier. */
 void store_evict_waiting(struct store_core *sc);
-/* True if a set on some core waits for memory that waiting items of some core will free. */
+/* True if a set on some core waits for memory that will be freed by items waiting for the tier, on
+ * any core. */
 bool store_evictions_needed(const struct store_core *sc);
-/* Returns the number of this core's items that wait. The core's next turn comes soon if any do. */
+/* Returns how many items of this core wait. While any do, the core should turn again soon. */
 uint32_t store_evictions_wait(const struct store_core *sc);
 
-/* Makes this core not evict the item of this hash, if it has a tier: the item is promoted for a
- * write, which must not evict it for its own memory. 0: none. */
+/* Makes this core not evict the item with this hash, if it has a tier. The item is promoted for a
+ * write, and must not be evicted for that write's memory. 0: no item is spared. */
 void store_spare(struct store_core *sc, uint64_t hash);
 
-/* Removes a key from the tier. claim: the copy that was read, which is deleted; NULL: it could not
- * be read, and absent() is called. OK. STORE_EXISTS: a slot has the key, so the tier has no copy.
- * STORE_NOT_FOUND: the copy was not claimed. */
+/* Removes a key from the tier. claim: the copy that was read, which is deleted; NULL: the copy
+ * could not be read, and absent() is called. Returns OK; STORE_EXISTS: a slot has the key, so the
+ * tier has no copy; STORE_NOT_FOUND: the copy was not claimed. */
 enum store_result store_shadow(struct store_core *sc, struct view key, uint64_t hash,
 			       const struct store_claim *claim);
 

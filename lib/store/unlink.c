@@ -20,14 +20,15 @@ floor_raise(struct store *st, uint16_t tag, uint64_t cas)
 	if (!floor_follows(now, cas))
 		return;
 
-	/* Relaxed: the bucket lock orders it for this key; other keys need no order. */
+	/* Relaxed: the bucket lock orders the floor for this key; for other keys no order is
+	 * needed. */
 	while (now < cas && !atomic_compare_exchange_weak_explicit(
 				    floor, &now, cas, memory_order_relaxed, memory_order_relaxed))
 		;
 }
 
-/* Raises the floor, counts the item and clears its state: all of an unlinking except the slot and
- * the memory. */
+/* Does all of an unlinking except for the slot and the memory: raises the floor, counts the item
+ * and clears its state. */
 static struct item *
 unlink_finish(struct store_core *sc, struct spot spot, enum unlink_reason why)
 {
@@ -47,7 +48,7 @@ unlink_spot(struct store_core *sc, struct spot spot, enum unlink_reason why)
 {
 	struct item *it = unlink_finish(sc, spot, why);
 
-	/* A caller that evicts has checked the space before. */
+	/* An eviction needs no space left: its caller has checked that. */
 	static const uint32_t left_by[] = {[UNLINK_REQUESTED] = RETIRE_LIST_LEFT_BY_DELETE,
 					   [UNLINK_SWEPT] = RETIRE_LIST_LEFT_BY_SWEEP,
 					   [UNLINK_EVICTED] = 0};
@@ -71,15 +72,14 @@ unlink_tombstone(struct store_core *sc, struct bucket *b, uint32_t slot)
 	retire_list_add(sc, it);
 }
 
-/* True if the item waits for its grace period with its page: it has no chunks and cannot be
- * pinned. */
+/* True if the item spends its grace period with its page: it has no chunks and cannot be pinned. */
 static bool
 retires_with_page(const struct item *it)
 {
 	return (item_form(it) & (ITEM_HAS_LONG | ITEM_IS_CHUNKED)) == 0;
 }
 
-/* Gives the tier the item that it was offered, unless the item is dead by now. */
+/* Gives the tier the item offered to it, unless the item is dead by now. */
 static void
 offer_take(struct store_core *sc, const struct item *it)
 {
@@ -127,7 +127,7 @@ look_for_place(const struct store *st, uint32_t ref, struct victim *v)
 	prefetch_to_write(index_bucket(&st->ix, p.primary));
 }
 
-/* Finds the victim's bucket: the primary one, which most items are in, or the alternate one. */
+/* Notes the victim's bucket: the primary one, which holds most items, or the alternate one. */
 static void
 look_for_bucket(const struct store *st, struct victim *v)
 {
@@ -173,8 +173,8 @@ is_in_index(const struct store *st, const struct victim *v)
 	return there;
 }
 
-/* The key is read only if the index holds the reference. Then the reference is an item's until this
- * core's turn ends. */
+/* The key is read only after the index was seen to hold the reference; from then until this core's
+ * turn ends, the reference is an item's. */
 bool
 unlink_look_again(const struct store *st, uint32_t ref, uint64_t hash, struct victim *v)
 {
@@ -193,7 +193,7 @@ unlink_look_again(const struct store *st, uint32_t ref, uint64_t hash, struct vi
 	return true;
 }
 
-/* Counts the departures, which may be of an earlier generation, and calls unlink_how. */
+/* Counts the batch, whose generation may be over, and calls unlink_how. */
 static __attribute__((noinline)) enum unlinked
 unlink_counted(struct store_core *sc, struct spot spot, bool with_page, struct departures *d)
 {
@@ -201,7 +201,7 @@ unlink_counted(struct store_core *sc, struct spot spot, bool with_page, struct d
 	return unlink_how(sc, spot, with_page);
 }
 
-/* Unlinks an item that is not in its noted slot, if it was moved and not removed. */
+/* Unlinks an item that is no longer in its noted slot, if it was moved rather than removed. */
 static __attribute__((noinline)) enum unlinked
 unlink_elsewhere(struct store_core *sc, const struct victim *v, bool with_page,
 		 struct departures *d)
@@ -216,7 +216,7 @@ unlink_elsewhere(struct store_core *sc, const struct victim *v, bool with_page,
 	return how;
 }
 
-/* Unlinks as unlink_how does, for most items: simple ones that are alive. False: another case;
+/* Unlinks simple, living items, which are most, as unlink_how does. False: the item is not one, and
  * nothing was done. */
 static inline bool
 unlink_simple(struct store_core *sc, struct spot spot, uint32_t ref, bool with_page,
@@ -242,8 +242,8 @@ unlink_simple(struct store_core *sc, struct spot spot, uint32_t ref, bool with_p
 	return true;
 }
 
-/* Returns the item's slot, which is mostly the noted one, or BUCKET_SLOTS. Called under the
- * lock. */
+/* Returns the victim's slot, mostly the noted one; BUCKET_SLOTS if it is not in this bucket. Called
+ * under the lock. */
 static inline uint32_t
 victim_slot(const struct bucket *b, const struct victim *v)
 {
@@ -252,7 +252,7 @@ victim_slot(const struct bucket *b, const struct victim *v)
 		       : bucket_slot_of(b, v->tag, v->ref);
 }
 
-/* The lock of the item's bucket is enough: a core that moves the item, or finds its key there,
+/* The lock of the item's bucket is enough, since a core that moves the item, or writes its key,
  * needs that lock, too. */
 enum unlinked
 unlink_victim(struct store_core *sc, const struct victim *v, bool with_page, enum ghost ghost,
@@ -277,8 +277,8 @@ unlink_victim(struct store_core *sc, const struct victim *v, bool with_page, enu
 	bucket_unlock(spot.bucket);
 	if (unlikely(spot.slot == BUCKET_SLOTS))
 		how = unlink_elsewhere(sc, v, with_page, d);
-	/* A dead item leaves no ghost: if its key returns, that is because the item was dead, not
-	 * because it was evicted too early. */
+	/* A dead item leaves no ghost: the return of its key would not show that it was evicted too
+	 * early. */
 	if (how != UNLINKED_NOT && (simple || !item_dead(sc, item_at(st, v->ref))))
 		ghost_add(v->ghosts, v->hash, ghost);
 	return how;

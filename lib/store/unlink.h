@@ -20,32 +20,36 @@ void unlink_tombstone(struct store_core *sc, struct bucket *b, uint32_t slot);
 void floor_raise(struct store *st, uint16_t tag, uint64_t cas);
 
 enum unlinked {
-	UNLINKED_NOT,       /* it was no longer in the index, or the retire list has no space */
-	UNLINKED_RETIRED,   /* it waits on the retire list */
-	UNLINKED_WITH_PAGE, /* it must wait with its page (slab_evacuate_retired) */
-	UNLINKED_LATER,     /* it stays until the tier takes it in a later turn (leaving.h) */
+	/* The item is not in the index any more, or the retire list has no space. */
+	UNLINKED_NOT,
+	UNLINKED_RETIRED, /* out of the index; waits on the retire list */
+	/* Out of the index; waits together with its page (slab_evacuate_retired). */
+	UNLINKED_WITH_PAGE,
+	/* Stays in the index until the tier takes it in a later turn (leaving.h). */
+	UNLINKED_LATER,
 };
 
-/* An object whose item should leave the index, and where that item was found. */
+/* An object whose item is to leave the index, and the place where the item was found. */
 struct victim {
 	uint64_t hash;   /* hash of the item's key */
 	uint32_t ref;    /* the item: the object itself, or the item whose chunk it is */
-	uint32_t bucket; /* the primary bucket, unless the item was not found there */
+	uint32_t bucket; /* the primary bucket, unless the item was found in the alternate one */
 	uint16_t tag;    /* the item's tag in that bucket */
 	uint16_t slot;   /* the item's slot there; 0 if it was not found */
 	struct ghost_group *ghosts;
 };
 
-/* Victims found together, so that a batch waits for memory a few times, not a few times for
- * each. */
+/* Most victims located together. A batch waits for memory a few times, not a few times for each
+ * victim. */
 #define VICTIMS_MAX 32u
 
 /* Locates n objects, VICTIMS_MAX at most, and prefetches their buckets. */
 void unlink_look(const struct store *st, const uint32_t *refs, uint32_t n, struct victim *victims);
-/* Finds an item again that was found in an earlier turn. False: the index no longer has it. */
+/* Locates an item that was located in an earlier turn. False: it has left the index. */
 bool unlink_look_again(const struct store *st, uint32_t ref, uint64_t hash, struct victim *victim);
-/* Evicts the item of an object that was found in this turn, if it is still in the index. It leaves
- * this ghost, and joins the departures or is counted. with_page: its page is being evacuated. */
+/* Evicts a victim that was located in this turn, if it is still in the index. The item leaves a
+ * ghost of this kind, and joins the departures or is counted. with_page: its page is being
+ * evacuated. */
 enum unlinked unlink_victim(struct store_core *sc, const struct victim *v, bool with_page,
 			    enum ghost ghost, struct departures *d);
 
@@ -55,8 +59,8 @@ store_has_tombstones(const struct store *st)
 	return atomic_load_explicit(&st->tombstones, memory_order_relaxed) != 0;
 }
 
-/* True if some memory is freed only by the sweep: that of tombstones and, in a store that never
- * evicts, that of flushed items. */
+/* True if some memory becomes free only by the sweep: the memory of tombstones and, in a store that
+ * never evicts, of flushed items. */
 static inline bool
 store_awaits_sweep(const struct store *st)
 {

@@ -11,12 +11,12 @@
 #include "number.h"
 #include "pinned.h"
 
-/* Tries on a key that other cores delete and store between two lookups. */
+/* Most tries on a key that other cores delete or store between two lookups. */
 #define VIVIFY_TRIES_MAX 8u
 
-/* Returns the optional fields of a new item. Large items have an expiry field, so that no touch
- * copies much, and where nothing is evicted all items do, so that no touch needs memory. Items have
- * a long cas once the floor has used up the short ones. */
+/* Returns the optional fields of a new item. A large item always has an expiry field, so that a
+ * touch need not copy it. In a store that never evicts every item has one, so that a touch needs no
+ * memory. Items have a long cas once the floor is above the short ones. */
 static uint32_t
 form_for(const struct store *st, uint64_t hash, uint32_t value_len, uint32_t flags,
 	 uint32_t expiry_s)
@@ -58,7 +58,7 @@ store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t has
 	ensure(key.len >= 1 && key.len <= ITEM_KEY_MAX);
 	if (unlikely(value_len > store_value_max(sc->store)))
 		return STORE_TOO_LARGE;
-	/* A key that needs a long cas gets the field when it is linked (widen). */
+	/* If the key needs a long cas, add_fields() makes the field later. */
 	if (likely((flags | expiry_s) == 0)) {
 		f->item = item_new_fast(sc, key, value_len, &class);
 		if (likely(f->item != NULL))
@@ -110,7 +110,7 @@ finish_new(struct store_core *sc, struct fill *f, const struct store_conditions 
 				      (conditions->binary_key ? ITEM_BINARY_KEY : 0)};
 	const enum link_verdict v = link_item(sc, &link);
 
-	f->item = link.item; /* link_item may have replaced it */
+	f->item = link.item; /* link_item may have replaced the item */
 	if (v != LINK_DONE)
 		return link.result;
 	*made = link.item;
@@ -136,7 +136,7 @@ finish_extend(struct store_core *sc, struct fill *f, const struct store_conditio
 	return r == STORE_NOT_FOUND ? STORE_NOT_STORED : r;
 }
 
-/* Alternates between extending and adding, since other cores may delete and store the key in
+/* Alternates between extending and adding, since other cores may store or delete the key in
  * between. */
 static enum store_result
 finish_vivify(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
@@ -174,7 +174,7 @@ finish_simple(struct store_core *sc, struct fill *f, const struct store_conditio
 	return true;
 }
 
-/* Finishes a fill in all other cases. */
+/* Finishes a fill in all other cases: with conditions, or of an item that is not simple. */
 static __attribute__((noinline)) enum store_result
 finish(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
        const struct item **made)
@@ -190,7 +190,7 @@ finish(struct store_core *sc, struct fill *f, const struct store_conditions *con
 		return r;
 	if (r == STORE_NO_MEMORY)
 		account_refused(sc, fill_bytes(sc, f));
-	/* As in memcached, a failed set must not leave the old value. */
+	/* As in memcached, a set that fails must not leave the old value. */
 	if (r == STORE_NO_MEMORY && conditions->mode == STORE_SET)
 		store_delete(sc, item_key(f->item), f->hash);
 	store_abandon(sc, f);
@@ -230,7 +230,7 @@ store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64
 	return store_finish_with(sc, f, &conditions, &made);
 }
 
-/* Gives back the object of an item that was not linked. */
+/* Frees the object of an item that was not linked. */
 static NOT_FLAT uint32_t
 not_linked(struct store_core *sc, struct item *it)
 {
@@ -261,7 +261,7 @@ store_abandon(struct store_core *sc, struct fill *f)
 {
 	if (f->item == NULL)
 		return;
-	/* No other core can have found the item, so no grace period is needed. */
+	/* The item was never in the index, so it needs no grace period. */
 	if (unlikely(item_pinned(f->item)))
 		pinned_put(sc, f->item, item_ref(sc->store, f->item));
 	else
@@ -269,7 +269,7 @@ store_abandon(struct store_core *sc, struct fill *f)
 	f->item = NULL;
 }
 
-/* Stores the initial number if the key is absent. */
+/* Stores the initial number under an absent key. */
 static enum store_result
 arith_create(struct store_core *sc, struct view key, uint64_t hash,
 	     const struct store_arith_args *args, const struct item **made)
@@ -333,7 +333,8 @@ store_arith_with(struct store_core *sc, struct view key, uint64_t hash,
 }
 
 /* Writes the expiry in place, under the bucket locks, so that a version made at the same time
- * inherits it. *found: the item, or NULL if none is alive. False: the item has no field for it. */
+ * inherits it. *found: the item, or NULL if none is alive. False: the item has no field for an
+ * expiry. */
 static bool
 touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
 	       const struct item **found)
@@ -357,7 +358,7 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 			item_note_due(st, it);
 		}
 	} else {
-		/* A touch with a past expiry removes the item. */
+		/* A touch with an expiry in the past removes the item. */
 		if (unlikely(sc->marks) && expiry_s != 0 && expiry_s <= sc->now_s)
 			load_mark(sc, hash);
 		if (unlikely(sc->tier != NULL))
@@ -371,7 +372,7 @@ enum store_result
 store_expire_at(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
 		const struct item **it)
 {
-	/* The copy keeps the cas and the status bits, since no byte that a client sees changes. */
+	/* The copy keeps cas and status bits, since no byte that a client sees changes. */
 	struct rmw rm = {.op = RMW_COPY,
 			 .key = key,
 			 .hash = hash,

@@ -69,7 +69,7 @@ conn_pipe_put(struct stack *s, struct conn *pipe, struct view bytes)
 }
 
 void
-conn_pipe_tell(struct conn *pipe, struct conn *wire)
+conn_pipe_sync(struct conn *pipe, struct conn *wire)
 {
 	pipe->srtt_us = wire->srtt_us;
 	wire->expected = pipe->expected;

@@ -34,9 +34,9 @@ uint32_t conn_pipe_take(struct stack *s, struct conn *pipe, uint8_t *to, uint32_
 bool conn_pipe_put(struct stack *s, struct conn *pipe, struct view bytes);
 /* Copies what the service expects of the pipe (conn_expect, conn_body_waits) to its wire. The pipe
  * gets the wire's round trip, and whether the wire has dropped data. */
-void conn_pipe_tell(struct conn *pipe, struct conn *wire);
+void conn_pipe_sync(struct conn *pipe, struct conn *wire);
 /* Notes that the wire's bytes are read in the next turn: more may arrive as if they were read in
- * this turn. Valid until conn_pipe_tell(). */
+ * this turn. Valid until conn_pipe_sync(). */
 void conn_pipe_postpone(struct conn *wire);
 /* Marks the end of the stream towards the service. */
 void conn_pipe_end(struct stack *s, struct conn *pipe);

@@ -7,7 +7,7 @@
  * Shape:  a set is one module's counters on one core, with their names. Sets with the same names
  *         are one module; its kind says which reply of `stats` shows it.
  * Owner:  the modules own counters and names and outlive the telemetry.
- * Thread: telemetry_add at start; the rest from any thread. Reading never disturbs the writers.
+ * Thread: telemetry_add at start; all others from any thread. Reading does not delay the writers.
  * Errors: an unknown symbol reads as 0.
  * Bounds: TELEMETRY_SETS_MAX sets of TELEMETRY_MODULES_MAX modules.
  */
@@ -27,7 +27,7 @@
 
 /* The reply of `stats` that shows a module. */
 enum telemetry_kind {
-	TELEMETRY_COUNTERS, /* modules without a reply of their own */
+	TELEMETRY_COUNTERS, /* modules that have no reply of their own */
 	TELEMETRY_NET,
 	TELEMETRY_STACK,
 	TELEMETRY_CORES, /* core by core */

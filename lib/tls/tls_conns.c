@@ -15,7 +15,7 @@ const struct counter_name tls_counter_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(C
 
 /* Puts the wire in the list for the next turn, which visits it before requests are read. */
 static void
-look_next_turn(struct tls_conns *tc, struct tls_conn *t)
+visit_next_turn(struct tls_conns *tc, struct tls_conn *t)
 {
 	if (list_empty(&t->due))
 		list_push_back(&tc->due, &t->due);
@@ -25,7 +25,7 @@ look_next_turn(struct tls_conns *tc, struct tls_conn *t)
 static void
 look_again(struct tls_conns *tc, struct tls_conn *t)
 {
-	look_next_turn(tc, t);
+	visit_next_turn(tc, t);
 	t->looked = 0;
 	conn_requeue(tc->stack, t->wire);
 }
@@ -180,7 +180,7 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 	if (t->ended || (!tls_wire_has_input(t->stream, t->wire) && !conn_eof(t->wire)))
 		return true;
 	room = room_of(tc, t, &at);
-	conn_pipe_tell(t->pipe, t->wire);
+	conn_pipe_sync(t->pipe, t->wire);
 	for (uint32_t i = 0; i < PIECES_READ_MAX && tc->records < most && got < room &&
 			     tls_wire_has_input(t->stream, t->wire);
 	     i++) {
@@ -255,7 +255,7 @@ wire_gone(void *arg, struct conn *wire)
 
 /* True if the hello is complete, or no more of it will arrive. */
 static bool
-hello_is_here(const struct conn *wire)
+hello_has_arrived(const struct conn *wire)
 {
 	return conn_has_ended(wire) || tls_hello_is_whole(conn_peek(wire), conn_unread(wire));
 }
@@ -270,7 +270,7 @@ wire_look(struct tls_conns *tc, struct tls_conn *t)
 			tls_handshake_failed(tc, t);
 			return;
 		}
-		if (t->stream == NULL && !hello_is_here(t->wire))
+		if (t->stream == NULL && !hello_has_arrived(t->wire))
 			return;
 		if (!tls_handshake_go_on(tc, t) || t->pipe == NULL)
 			return;
@@ -310,7 +310,7 @@ wire_ready(void *arg, struct conn *wire)
 	}
 	if (t->pipe != NULL)
 		conn_pipe_postpone(wire);
-	look_next_turn(tc, t);
+	visit_next_turn(tc, t);
 	serve_tls_again(tc->serve, wire, t->pipe);
 }
 
@@ -336,7 +336,7 @@ wires_look(struct tls_conns *tc)
 static void
 steps_look(struct tls_conns *tc)
 {
-	const bool begins = !list_empty(&tc->begins) && tls_place_is_to_be_had(tc) &&
+	const bool begins = !list_empty(&tc->begins) && tls_place_is_available(tc) &&
 			    (!tc->begun_last || list_empty(&tc->steps));
 	struct list *node = begins ? tls_begin_next(tc) : tc->steps.next;
 
@@ -367,7 +367,7 @@ pipe_ended(void *arg, struct conn *pipe)
 		t->pipe = NULL;
 	}
 	conn_leaves(tc, t);
-	look_next_turn(tc, t);
+	visit_next_turn(tc, t);
 }
 
 /* Closes connections that were in a list for too long: during a handshake, or with a last reply

@@ -35,7 +35,7 @@ answered_may_yield(const struct tls_conns *tc)
 }
 
 bool
-tls_place_is_to_be_had(const struct tls_conns *tc)
+tls_place_is_available(const struct tls_conns *tc)
 {
 	return tc->places.left > 0 || !list_empty(&tc->unproven) || answered_may_yield(tc);
 }
@@ -174,7 +174,7 @@ tls_handshake_go_on(struct tls_conns *tc, struct tls_conn *t)
 	bool resumed, answered;
 
 	source_join(tc, t);
-	if (!tls_step_is_allowed(tc) || (t->stream == NULL && !tls_place_is_to_be_had(tc))) {
+	if (!tls_step_is_allowed(tc) || (t->stream == NULL && !tls_place_is_available(tc))) {
 		step_wait(tc, t);
 		return true;
 	}

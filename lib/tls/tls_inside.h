@@ -79,7 +79,7 @@ void tls_handshake_failed(struct tls_conns *tc, struct tls_conn *t);
 void tls_handshake_leave(struct tls_conns *tc, struct tls_conn *t);
 
 /* True if a place is free, or can be taken from a connection now. */
-bool tls_place_is_to_be_had(const struct tls_conns *tc);
+bool tls_place_is_available(const struct tls_conns *tc);
 /* Returns the next connection of `begins`, which is not empty: the oldest if it has waited for less
  * than TLS_IN_ORDER_NS. Otherwise the newest whose source has no more than its part, or the newest
  * if there is no such one. */

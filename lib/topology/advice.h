@@ -1,12 +1,13 @@
 /*
- * advice.h - findings about a machine: what is wrong or slow for the appliance, with fixes.
+ * advice.h - findings about a machine: what in it is wrong or slow for the appliance, and how to
+ * fix that.
  *
  * Each rule makes one finding from what was read and planned: ok, a warning (it costs speed), a
  * failure (it will not start), or unknown. --plan prints warnings and failures, doctor prints
  * all.
  *
- * Shape:  one entry a rule, in a fixed order. fix is a command, or what to change; empty if there
- *         is nothing to fix.
+ * Shape:  one entry for each rule, in a fixed order. fix is a command, or what to change; empty if
+ *         there is nothing to fix.
  * Thread: pure functions over what was read; a few rules read a file of the tree themselves.
  * Bounds: ADVICE_MAX entries, longer lines are cut.
  */
@@ -42,10 +43,10 @@ struct advice_input {
 	const struct placement *placement;
 	const struct pci_nic *nic; /* NULL: the port is not a NIC on the PCI bus */
 	const struct config *config;
-	uint64_t block_bytes; /* one block, in pages of one size */
-	uint64_t pool_bytes;  /* for frames, in pages of any size */
+	uint64_t block_bytes; /* the memory of one block, in pages of one size */
+	uint64_t pool_bytes;  /* memory for frames, in pages of any size */
 	const char *nic_tool; /* as the operator calls it: tools/nic, or its installed path */
-	bool root;            /* has the rights to lock memory and to open devices */
+	bool root;            /* the caller may lock memory and open devices */
 };
 
 /* Adds findings about what slows cores, clocks and memory. */
@@ -55,10 +56,10 @@ void advice_nic(struct advice_list *list, const struct advice_input *c);
 /* Adds findings about what a start needs: memory and ports. */
 void advice_start(struct advice_list *list, const struct advice_input *c);
 
-/* Adds a finding about where the memory of the running process lies (numa_maps). */
+/* Adds a finding about the nodes on which the memory of the running process is (numa_maps). */
 void advice_running(struct advice_list *list, const struct advice_input *c, uint32_t pid);
 
-/* A reservation that gives a node the wanted free bytes: the new total of its pages of one
+/* A reservation by which a node gets the wanted free bytes: the new total of its pages of one
  * size. */
 struct advice_reservation {
 	const char *size; /* 2M or 1G */

@@ -12,10 +12,11 @@
 
 #define GRUB "GRUB_CMDLINE_LINUX in /etc/default/grub; update-grub; reboot"
 
-/* The oldest firmware to use, as DPDK's guides name it. */
+/* The oldest firmware that should be used, according to DPDK's guides. */
 struct firmware_rule {
-	const char *driver; /* of the kernel */
-	uint32_t major;     /* 0: any; other values: a family with its own version numbers */
+	const char *driver; /* driver of the kernel */
+	/* 0: all firmware; other values: a family with its own version numbers. */
+	uint32_t major;
 	uint32_t at_least_major, at_least_minor;
 	const char *source;
 };

@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-#define IDLE_DEEP_US    10u /* C1E of a Xeon; leaving a deeper state takes 80 us and more */
-#define UNEQUAL_PERCENT 10u /* the kernel itself uses some memory of one node */
+#define IDLE_DEEP_US    10u /* C1E of a Xeon; to leave a deeper state takes 80 us and more */
+#define UNEQUAL_PERCENT 10u /* tolerated, since the kernel itself uses some memory of one node */
 #define LIST_BYTES      256u
 
-/* Returns the CPU that the kernel starts on and keeps for itself
+/* Returns the CPU on which the kernel starts, and which it keeps for itself
  * (Documentation/timers/no_hz.rst). */
 static uint32_t
 first_core(const struct topology *t)
@@ -24,8 +24,8 @@ first_core(const struct topology *t)
 	return t->cpu[first].core;
 }
 
-/* Writes the CPUs of the workers and all hyper-threads of their cores, except the first core.
- * Returns how many of these workers' CPUs are not isolated. */
+/* Writes the CPUs of the workers and all hyper-threads of their physical cores; not those of the
+ * first physical core. Returns how many of these workers' CPUs are not isolated. */
 static uint32_t
 cpus_to_isolate(char list[LIST_BYTES], const struct advice_input *c)
 {
@@ -211,7 +211,8 @@ check_irqbalance(struct advice_list *list, const struct advice_input *c)
 {
 	struct advice *a;
 
-	/* irqbalance itself excludes isolated CPUs: irqbalance(1), IRQBALANCE_BANNED_CPULIST. */
+	/* irqbalance leaves isolated CPUs out by itself: irqbalance(1),
+	 * IRQBALANCE_BANNED_CPULIST. */
 	if (!c->topology->irqbalance || c->placement->not_isolated == 0) {
 		advice_add(list, ADVICE_OK, "irqbalance",
 			   c->topology->irqbalance ? "running, but isolated CPUs are excluded"

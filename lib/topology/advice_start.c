@@ -14,8 +14,8 @@ static_assert(CONFIG_NODES_MAX <= NODES_MAX, "a node without its pages");
 
 #define TCP_LISTEN 0x0au /* include/net/tcp_states.h of the kernel */
 #define SMALL_KB   2048u
-/* Tolerance for page tables' rounding, and for pages of 1 GB that the number of nodes does not
- * divide. */
+/* Tolerated difference: page tables are rounded, and the number of nodes may not divide the pages
+ * of 1 GB. */
 #define MISPLACED_PERCENT 2u
 
 /* Returns the total of pages of that size that the node needs to have the bytes free. */
@@ -27,15 +27,15 @@ pages_wanted(const struct topology_pages *p, uint64_t bytes)
 	return wanted > p->free ? p->total + wanted - p->free : p->total;
 }
 
-/* The memory that the appliance needs of one node. */
+/* Memory that the appliance needs on one node. */
 struct share {
 	uint32_t node;
-	uint64_t block_bytes; /* in pages of one size */
-	uint64_t bytes;       /* with those of the frames */
+	uint64_t block_bytes; /* bytes that need pages of one size */
+	uint64_t bytes;       /* the same, and the bytes of frames */
 };
 
-/* Returns the page size to reserve: the configured one, else the one already reserved, else the
- * smaller. */
+/* Returns the page size to reserve: the configured one; otherwise the one already reserved;
+ * otherwise the smaller one. */
 static const struct topology_pages *
 kind_to_reserve(const struct topology *t, const struct config *cfg, uint32_t n)
 {
@@ -88,7 +88,7 @@ share_of(const struct advice_input *c, uint32_t n)
 	return s;
 }
 
-/* True if the memory fits on all nodes together. The program then starts, with some memory on
+/* True if all nodes together have enough memory. Then the program starts, with some memory on
  * remote nodes. */
 static bool
 fits_somewhere(const struct advice_input *c)
@@ -167,8 +167,8 @@ check_hugepages(struct advice_list *list, const struct advice_input *c)
 		   node, mb_of(share_of(c, node).bytes));
 }
 
-/* Returns how much of the running process's memory lies on other nodes than it should. *lacking:
- * the node that lacks most. */
+/* Returns how much memory of the running process is on other nodes than it should be. *lacking: the
+ * node that lacks most. */
 static uint64_t
 misplaced_kb(const struct memory_nodes *m, const struct advice_input *c, uint32_t *lacking)
 {
@@ -248,7 +248,7 @@ check_memlock(struct advice_list *list, const struct advice_input *c)
 	advice_fix(a, "ulimit -l unlimited; for a service, LimitMEMLOCK=infinity");
 }
 
-#define PORT_WORDS_BYTES 160u /* some twenty ports; those behind them are left out */
+#define PORT_WORDS_BYTES 160u /* some twenty ports; the rest is left out */
 
 /* A search among the kernel's listeners, with lines such as " 0: 0100007F:2BCB 00000000:0000 0A
  * ...". */
@@ -279,7 +279,7 @@ has_listener(const struct tree *tree, const char *files[2], uint32_t port, uint3
 	return l.found;
 }
 
-/* The ports of one protocol that other processes have. */
+/* The ports of one protocol that other processes use. */
 struct taken_ports {
 	uint32_t count, first;
 	char numbers[PORT_WORDS_BYTES]; /* "11211, 11212" */
@@ -295,8 +295,8 @@ port_taken_add(struct taken_ports *t, uint32_t port)
 		t->first = port;
 }
 
-/* Returns the TCP port of that number in the order of -p, its neighbour in the clear, and -l; 0 is
- * none. */
+/* Returns TCP port number n: first that of -p, then the one without TLS, then those of -l; 0: there
+ * is none. */
 static uint32_t
 tcp_port_of(const struct config *cfg, uint32_t i)
 {

@@ -1,5 +1,5 @@
 /*
- * memory_nodes.h - how much memory each NUMA node should hold, and how much it holds.
+ * memory_nodes.h - how much memory each NUMA node should have of the process, and how much it has.
  *
  * The wanted share follows from --numa and --node-memory, the actual one from /proc/PID/numa_maps
  * (Documentation/filesystems/proc.rst of the kernel).
@@ -18,7 +18,7 @@
 /* True if the machine has every node that --numa names. */
 bool memory_nodes_exist(const struct config *cfg, const struct topology *t, struct error *err);
 
-/* Returns how many of bytes node n should hold. near is the NIC's node. */
+/* Returns how many of `bytes` should be on node n. near: the NIC's node. */
 uint64_t memory_node_share(const struct config *cfg, const struct topology *t, uint32_t near,
 			   uint32_t n, uint64_t bytes);
 

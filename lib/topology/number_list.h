@@ -4,7 +4,7 @@
  * Shape:  text of len bytes; entry i is the i-th number in it, in the written order.
  * Thread: pure functions.
  * Errors: anything else ends the list.
- * Bounds: a range counts at most NUMBER_RANGE_MAX numbers.
+ * Bounds: a range has at most NUMBER_RANGE_MAX numbers.
  */
 #ifndef CLOCKOO_NUMBER_LIST_H
 #define CLOCKOO_NUMBER_LIST_H
@@ -21,7 +21,7 @@ bool number_list_at(const char *text, size_t len, uint32_t i, uint32_t *n);
 /* Returns the position of n in *i. False: n is not in the list. */
 bool number_list_find(const char *text, size_t len, uint32_t n, uint32_t *i);
 
-/* Writes the set as the kernel would: neighbours become ranges. has[i] for i < end. */
+/* Writes the set, has[i] for i < end, as the kernel does: neighbours become ranges. */
 void number_list_write(char *text, size_t size, const bool *has, uint32_t end);
 
 #endif

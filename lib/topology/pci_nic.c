@@ -33,8 +33,8 @@ keep_virtio(void *arg, const char *name)
 	return strncmp(name, "virtio", 6) != 0 || keep_name(arg, name);
 }
 
-/* Finds the kernel's interface of the NIC. A virtio NIC's interface belongs to a device below the
- * PCI device. */
+/* Finds the kernel's interface of the NIC. For a virtio NIC it belongs to a device below the PCI
+ * device. */
 static void
 find_iface(struct pci_nic *nic, const struct tree *tree)
 {
@@ -70,7 +70,7 @@ read_iface(struct pci_nic *nic, const struct tree *tree)
 		  nic->iface);
 }
 
-/* True if the group is one that vfio makes for a device without an IOMMU, by its name
+/* True if the group, by its name, is one that vfio makes for a device without an IOMMU
  * (vfio_group.c of the kernel). */
 static bool
 is_noiommu(const struct tree *tree, const char *group)

@@ -21,21 +21,21 @@ struct pci_nic {
 	char driver[TOPOLOGY_NAME_BYTES];
 	char iface[TOPOLOGY_NAME_BYTES]; /* the kernel's name, if it drives the NIC */
 	char firmware[TOPOLOGY_NAME_BYTES];
-	int32_t node; /* NODE_UNKNOWN: not reported, or the machine has one node */
+	int32_t node; /* NODE_UNKNOWN: not reported, or the machine has only one node */
 	enum link_state link;
 	uint32_t link_mbps;
 	char pcie_speed[TOPOLOGY_NAME_BYTES], pcie_speed_max[TOPOLOGY_NAME_BYTES]; /* "8.0 GT/s" */
 	uint32_t pcie_width, pcie_width_max;
 	char iommu_group[TOPOLOGY_NAME_BYTES]; /* empty: no IOMMU in use */
-	bool noiommu; /* the group is vfio's substitute for an IOMMU group */
+	bool noiommu; /* the group is the substitute that vfio makes without an IOMMU */
 };
 
-/* Reads the NIC of that address, given with or without its domain. */
+/* Reads the NIC with this address, which may lack its domain. */
 void pci_nic_read(struct pci_nic *nic, const struct tree *tree, const char *address);
 
 /* True if the NIC is bound to a driver for user space. */
 bool pci_nic_is_bound(const struct pci_nic *nic);
-/* True if the kernel's driver keeps the NIC beside DPDK's (mlx4, mlx5, mana). */
+/* True if the kernel's driver keeps the NIC while DPDK's uses it (mlx4, mlx5, mana). */
 bool pci_nic_is_shared(const struct pci_nic *nic);
 
 #endif

@@ -5,9 +5,8 @@
 
 #include <string.h>
 
-/* Costs of a CPU for a worker, most expensive first: each weighs more than all below it
- * together. */
-#define COST_NODE         16u /* times its distance, 10 to 255 */
+/* Costs of a CPU for a worker, the highest first: each exceeds the sum of all lower ones. */
+#define COST_NODE         16u /* multiplied by the node's distance, 10 to 255 */
 #define COST_THREAD       8u
 #define COST_NOT_ISOLATED 2u
 #define COST_HOUSEKEEPING 1u
@@ -20,8 +19,8 @@ struct allocation {
 	const struct placement_request *req;
 	bool usable[LCORE_ID_END];
 	bool taken[LCORE_ID_END];   /* by a worker */
-	uint32_t on[LCORE_ID_END];  /* workers by physical core */
-	uint32_t near_node;         /* the node from which distances count */
+	uint32_t on[LCORE_ID_END];  /* number of workers on each physical core */
+	uint32_t near_node;         /* the node from which distances are measured */
 	uint32_t housekeeping_core; /* the physical core of the lowest CPU */
 };
 

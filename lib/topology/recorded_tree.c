@@ -15,7 +15,7 @@ struct span {
 struct record {
 	struct span path, value;
 	struct span before, list,
-		after; /* path, split at its braces; without braces all of it is before */
+		after; /* the path, split at its braces; if it has none, all of it is in before */
 	bool is_link;
 };
 
@@ -86,8 +86,8 @@ starts_with(const char *text, struct span s)
 	return strncmp(text, s.at, s.len) == 0 && strlen(text) >= s.len;
 }
 
-/* True if text is one of the record's paths, or with prefix the beginning of one up to a slash.
- * *i: the position of that path in the braces. */
+/* True if text is one of the record's paths; with prefix: the beginning of one, up to a slash. *i:
+ * position of that path in the braces. */
 static bool
 matches(const struct record *r, const char *text, bool prefix, uint32_t *i)
 {
@@ -182,8 +182,8 @@ recorded_has(const struct tree *t, const char *path)
 	return false;
 }
 
-/* A walk over names. The names are those that paths have in the folder. Lines of one name are
- * adjacent, so remembering the last reported name is enough to report each once. */
+/* A walk over the names that paths have in the folder. Lines of one name are adjacent, so it is
+ * enough to remember the name that was reported last. */
 struct name_walk {
 	const char *folder;
 	char last[TREE_PATH_BYTES];

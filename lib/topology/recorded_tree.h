@@ -4,7 +4,7 @@
  *
  * Shape:  every query reads the text from its start: it is short, and queried only at start.
  * Thread: pure functions.
- * Bounds: machine_tree.h's.
+ * Bounds: those of machine_tree.h.
  */
 #ifndef CLOCKOO_RECORDED_TREE_H
 #define CLOCKOO_RECORDED_TREE_H

@@ -30,7 +30,7 @@ flag_cpus(struct topology *t, const struct tree *tree, const char *path, size_t 
 			*(bool *)(void *)((char *)&t->cpu[n] + flag_at) = true;
 }
 
-/* Returns the time to leave the deepest enabled idle state; the kernel lists them from the
+/* Returns the time to leave the deepest enabled idle state. The kernel lists the states from the
  * shallowest on. */
 static uint32_t
 idle_us_of(const struct tree *tree, uint32_t cpu)
@@ -58,7 +58,7 @@ read_cpu(struct topology *t, const struct tree *tree, uint32_t cpu)
 	uint64_t n;
 
 	c->core = cpu;
-	/* Kernels before 5.3 know only the second name. */
+	/* Kernels before 5.3 have only the second name. */
 	if (tree_line(tree, list, sizeof list, CPU_DIR "/cpu%u/topology/core_cpus_list", cpu) ||
 	    tree_line(tree, list, sizeof list, CPU_DIR "/cpu%u/topology/thread_siblings_list", cpu))
 		number_list_at(list, strlen(list), 0, &c->core);
@@ -72,7 +72,7 @@ read_cpu(struct topology *t, const struct tree *tree, uint32_t cpu)
 static void
 read_cpus(struct topology *t, const struct tree *tree)
 {
-	uint64_t sockets = 0; /* one bit for each */
+	uint64_t sockets = 0; /* a bit for each socket */
 	char list[TREE_LINE_BYTES];
 	uint32_t n;
 
@@ -148,8 +148,7 @@ read_distances(struct topology *t, const struct tree *tree, uint32_t n)
 	}
 }
 
-/* Reads a machine whose kernel has no NUMA and thus no directory of nodes: it becomes one
- * node. */
+/* Reads a machine whose kernel has no NUMA and so no directory of nodes. It counts as one node. */
 static void
 read_whole(struct topology *t, const struct tree *tree)
 {

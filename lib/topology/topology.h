@@ -2,12 +2,12 @@
  * topology.h - describes a machine: sockets, cores, hyper-threads, NUMA nodes and their memory,
  * and the settings that decide how steadily its cores run.
  *
- * Shape:  plain data, read once from a tree. A physical core is named by the lowest of its CPUs.
- *         A value that is not reported is 0, or the *_UNKNOWN of its enum.
+ * Shape:  plain data, read once from a tree. A physical core is identified by the lowest of its
+ *         CPUs. A value that is not reported is 0, or the *_UNKNOWN of its enum.
  * Units:  bytes; microseconds (*_us); hugepages in kB, as the kernel names them.
  * Thread: one, at start.
  * Errors: none: a tree without files gives one node and no CPUs.
- * Bounds: LCORE_ID_END CPUs (more are counted, not used), NODES_MAX nodes.
+ * Bounds: LCORE_ID_END CPUs, NODES_MAX nodes. Further CPUs are only counted.
  */
 #ifndef CLOCKOO_TOPOLOGY_H
 #define CLOCKOO_TOPOLOGY_H
@@ -29,7 +29,7 @@ enum turbo { TURBO_UNKNOWN, TURBO_ON, TURBO_OFF };
 
 struct topology_cpu {
 	bool online;
-	bool isolated; /* from the scheduler: isolcpus= */
+	bool isolated; /* excluded from the scheduler: isolcpus= */
 	bool tickless; /* nohz_full= */
 	uint32_t core; /* the lowest CPU of its physical core */
 	uint32_t socket;
@@ -58,9 +58,10 @@ struct topology {
 	uint32_t cpus_beyond; /* CPUs whose numbers are too high to be used */
 	uint32_t node_end;
 	struct topology_node node[NODES_MAX];
-	uint64_t available_bytes; /* in pages of ordinary size; all memory if that is unknown */
+	/* Free memory in pages of ordinary size; all memory if that is not reported. */
+	uint64_t available_bytes;
 	enum turbo turbo;
-	bool turbo_pstate; /* the switch is intel_pstate's */
+	bool turbo_pstate; /* turbo is switched by intel_pstate */
 	bool irqbalance;   /* irqbalance is running */
 	bool numa_balancing;
 	uint32_t controllers;

@@ -80,7 +80,7 @@ nd_emit(uint8_t *p, const struct nd *nd)
 	memcpy(p + ND_BYTES + 2, nd->mac, sizeof nd->mac);
 }
 
-/* A reserved preference counts as medium, and a router that is none has none. */
+/* A reserved preference counts as medium. A router that is no default router has no preference. */
 static int8_t
 preference_of(uint8_t flags, uint16_t lifetime_s)
 {

@@ -37,7 +37,7 @@ enum icmp6_type {
 struct icmp6_header {
 	uint8_t type, code;
 	struct be16 cksum;
-	struct be32 rest; /* by type: the MTU of TOO_BIG, the flags of NEIGH_ADVERT */
+	struct be32 rest; /* depends on the type: the MTU of TOO_BIG, the flags of NEIGH_ADVERT */
 };
 static_assert(sizeof(struct icmp6_header) == ICMP6_HEADER_BYTES, "RFC 4443 section 2.1");
 
@@ -50,8 +50,8 @@ enum nd_flag {
 
 struct nd {
 	uint8_t type;   /* ICMP6_NEIGH_SOLICIT or ICMP6_NEIGH_ADVERT */
-	bool has_mac;   /* the source's or the target's, by type */
-	uint8_t mac[6]; /* the source's or the target's, by type */
+	bool has_mac;   /* of the source or the target, depending on the type */
+	uint8_t mac[6]; /* of the source or the target, depending on the type */
 	uint32_t flags; /* enum nd_flag */
 	struct ip_addr target;
 };
@@ -68,7 +68,7 @@ enum nd_parse_result {
 enum nd_parse_result nd_parse(struct nd *nd, const uint8_t *p, uint32_t len);
 
 struct router_advert {
-	uint16_t lifetime_s; /* 0: it is no default router */
+	uint16_t lifetime_s; /* 0: the sender is no default router */
 	int8_t preference;   /* -1, 0 or 1 (RFC 4191 section 2.1) */
 };
 

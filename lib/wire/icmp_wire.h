@@ -1,5 +1,5 @@
 /*
- * icmp_wire.h - the ICMP header (RFC 792), as far as echo and the path MTU (RFC 1191) need it.
+ * icmp_wire.h - the part of the ICMP header (RFC 792) that echo and the path MTU (RFC 1191) need.
  *
  * Thread: pure functions.
  */
@@ -29,7 +29,7 @@ struct icmp_header {
 };
 static_assert(sizeof(struct icmp_header) == ICMP_HEADER_BYTES, "RFC 792, echo");
 
-/* True for messages that quote the packet they are about. */
+/* True for messages that quote the packet which caused them. */
 static inline bool
 icmp_is_error(uint8_t type)
 {
@@ -37,9 +37,10 @@ icmp_is_error(uint8_t type)
 	       type == ICMP_PARAMETER;
 }
 
-/* Turns an echo into its reply. Only the type changes, so the checksum is updated by the
- * difference (RFC 1624). Of the two zeros all ones is used: a reply whose bytes are all zero
- * would not verify with the other, and for every other sum they are equal. */
+/* Turns an echo into its reply. Only the type changes, so the checksum is adjusted by the
+ * difference (RFC 1624). One's complement has two zeros; all ones is used here, since with the
+ * other one a reply whose bytes are all zero would not verify. For all other sums the two are
+ * equal. */
 static inline void
 icmp_echo_to_reply(uint8_t *p)
 {

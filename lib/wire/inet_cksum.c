@@ -3,8 +3,8 @@
  */
 #include "inet_cksum.h"
 
-/* Adds two halves instead of using an add with carry: the sum is wide enough, and the compiler
- * may use vector registers. */
+/* Adds two halves, without an add with carry: the sum is wide enough, and so the compiler may use
+ * vector registers. */
 static inline uint64_t
 halves(uint64_t v)
 {
@@ -26,8 +26,9 @@ inet_sum(uint64_t sum, const void *p, uint32_t len)
 		sum += load_u16(at);
 		at += 2;
 	}
-	/* The last byte is the first of a word padded with zero: little-endian, the low half. gcc
-	 * 14 reads the byte at any length if this is one conditional expression. */
+	/* An odd last byte is the first one of a word padded with zero, so on a little-endian
+	 * machine its low half. As one conditional expression, gcc 14 reads the byte for any
+	 * length. */
 	if (len & 1)
 		sum += *at;
 	return sum;

@@ -1,15 +1,15 @@
 /*
  * inet_cksum.h - the Internet checksum of RFC 1071: sum, fold, finish, update.
  *
- * One's complement addition is independent of byte order (RFC 1071 section 2 B), so sums are
- * taken over words as the machine loads them, and the folded sum, stored as loaded, stands on the
- * wire in network order.
+ * One's complement addition is independent of byte order (RFC 1071 section 2 B), so words are
+ * summed as the machine loads them, and the folded sum, stored in the same way, is in network order
+ * on the wire.
  *
  * Shape:  a running sum is 64 bits wide and not folded until the end. Pieces may be added in
  *         any order if all but the last have an even length.
  * Units:  lengths in bytes.
  * Thread: pure functions.
- * Bounds: fewer than 2^31 bytes a sum, or the carries would be lost.
+ * Bounds: fewer than 2^31 bytes for a sum, since otherwise carries would be lost.
  */
 #ifndef CLOCKOO_INET_CKSUM_H
 #define CLOCKOO_INET_CKSUM_H
@@ -31,8 +31,8 @@ inet_sum_be32(uint64_t sum, uint32_t v)
 	return sum + load_u32(be32_of(v).b);
 }
 
-/* Returns the 16-bit one's complement sum, which is zero only if every word summed was zero. A
- * number plus itself with swapped halves has the folded sum, end-around carry included, in its
+/* Returns the 16-bit one's complement sum, which is zero only if every summed word was zero. Adding
+ * a number to itself with swapped halves leaves the folded sum, end-around carry included, in the
  * upper half. */
 static inline uint16_t
 inet_fold(uint64_t sum)
@@ -92,8 +92,8 @@ inet_sum_pseudo6(const void *src, const void *dst, uint8_t next, uint16_t l4_len
 	return inet_sum_be16(inet_sum_be16(addresses, next), l4_len);
 }
 
-/* Returns the checksum after one 16-bit field changed: RFC 1624 section 3, equation 3, since
- * equation 2 turns a sum of zero into the other zero. */
+/* Returns the checksum after a change of one 16-bit field, by equation 3 of RFC 1624 section 3;
+ * equation 2 would turn a sum of zero into the other zero. */
 static inline struct be16
 inet_cksum_update(struct be16 cksum, struct be16 was, struct be16 is)
 {

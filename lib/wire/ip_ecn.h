@@ -1,5 +1,5 @@
 /*
- * ip_ecn.h - the ECN field of the IP header (RFC 3168 section 5), of either family.
+ * ip_ecn.h - the ECN field of the IP header (RFC 3168 section 5), for both families.
  *
  * Shape:  the low two bits of the type of service (IPv4) or of the traffic class (IPv6).
  * Thread: pure functions.
@@ -18,8 +18,8 @@ enum ip_ecn {
 
 #define IP_ECN_MASK 3u
 
-/* Returns the ECN field of an untagged frame; v4: of an IPv4 packet, otherwise of IPv6. Both have
- * it in the second byte: the class begins four bits later. */
+/* Returns the ECN field of an untagged frame. v4: an IPv4 packet; otherwise IPv6. Both have the
+ * field in the second byte, but IPv6's class begins four bits later. */
 static inline enum ip_ecn
 ip_ecn_of_frame(const uint8_t *frame, bool v4)
 {
@@ -28,7 +28,7 @@ ip_ecn_of_frame(const uint8_t *frame, bool v4)
 	return (enum ip_ecn)((v4 ? byte : byte >> 4) & IP_ECN_MASK);
 }
 
-/* Sets the field of a header in which it is zero, and the flow label. */
+/* Sets the field in a header in which it, and the flow label, are zero. */
 static inline void
 ip_ecn_set(uint8_t *ip, bool v4, enum ip_ecn ecn)
 {

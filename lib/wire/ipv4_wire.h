@@ -2,7 +2,7 @@
  * ipv4_wire.h - the IPv4 header (RFC 791 section 3.1).
  *
  * Shape:  ipv4_parse parses one packet in len bytes; bytes after its total length are Ethernet
- *         padding. Options are skipped, never read: they are inside header_len.
+ *         padding. Options are skipped unread; header_len includes them.
  * Units:  lengths in bytes; addresses in host order.
  * Thread: pure functions.
  * Errors: enum ipv4_parse_result. The caller checks the header checksum, which the port may have
@@ -49,7 +49,7 @@ enum ipv4_parse_result {
 	IPV4_WIRE_TRUNCATED, /* fewer than 20 bytes, or fewer than the total length */
 	IPV4_WIRE_VERSION,   /* not 4 */
 	IPV4_WIRE_IHL,       /* a header of less than 20 bytes, or longer than the packet */
-	IPV4_WIRE_FRAGMENT,  /* a part of a packet; all fields are filled in */
+	IPV4_WIRE_FRAGMENT,  /* the packet is a fragment; all fields are set */
 };
 
 static inline enum ipv4_parse_result
@@ -73,14 +73,14 @@ ipv4_parse(struct ipv4_packet *ip, const uint8_t *p, uint32_t len)
 	return (be16_get(h->fragment) & IPV4_FRAG_MASK) == 0 ? IPV4_WIRE_OK : IPV4_WIRE_FRAGMENT;
 }
 
-/* True if the header's own checksum holds. header_len is from ipv4_parse. */
+/* True if the checksum of the header is right. header_len: from ipv4_parse. */
 static inline bool
 ipv4_cksum_good(const uint8_t *p, uint32_t header_len)
 {
 	return inet_sum_good(inet_sum(0, p, header_len));
 }
 
-/* Returns the sum of a plain header, which is short enough to unroll: five words. */
+/* Returns the sum of a header without options, unrolled: five words. */
 static inline uint64_t
 ipv4_header_sum(const uint8_t *p)
 {
@@ -88,8 +88,8 @@ ipv4_header_sum(const uint8_t *p)
 	       load_u32(p + 16);
 }
 
-/* Writes a plain header: whole packet, don't fragment, IPV4_TTL; checksum zero. The
- * identification is zero, as RFC 6864 section 4.1 allows if nothing can be fragmented. */
+/* Writes a header without options: a whole packet, don't fragment, IPV4_TTL; checksum zero. The
+ * identification is zero, as RFC 6864 section 4.1 allows for packets that cannot be fragmented. */
 static inline void
 ipv4_emit(uint8_t *p, uint32_t src, uint32_t dst, uint8_t protocol, uint16_t total_len)
 {

@@ -4,9 +4,9 @@
 #include "ipv6_wire.h"
 
 #define OPTION_PAD_1   0u
-#define OPTION_DISCARD 0xc0u /* not zero: an unknown option must not be skipped (section 4.2) */
+#define OPTION_DISCARD 0xc0u /* not zero: not to be skipped if unknown (section 4.2) \ */
 
-/* Skips hop-by-hop and destination options: pads, and every other option that may be skipped. */
+/* Skips hop-by-hop or destination options: padding, and all others that may be skipped. */
 static enum ipv6_parse_result
 parse_ext_options(const uint8_t *p, uint32_t len)
 {
@@ -49,8 +49,8 @@ is_extension(uint8_t next)
 	       next == IPV6_DESTINATION;
 }
 
-/* True if the packet is a fragment. Offset zero without more fragments is a packet in one
- * fragment, which counts as whole (RFC 6946). */
+/* True if the packet is a fragment. With offset zero and no more fragments it is a whole packet
+ * (RFC 6946). */
 static bool
 is_fragment(const uint8_t *p)
 {
@@ -69,8 +69,8 @@ ipv6_parse_extensions(struct ipv6_packet *ip, const uint8_t *p)
 		uint32_t len = 0;
 
 		if (kind == IPV6_HOP_BY_HOP && n != 0)
-			return IPV6_WIRE_EXT_HEADERS; /* section 4.1: it is the first header or
-							 absent */
+			return IPV6_WIRE_EXT_HEADERS; /* section 4.1: only the first header may be
+							 this one */
 		verdict = parse_extension(kind, ext, ip->l4_len, &len);
 		if (verdict != IPV6_WIRE_OK)
 			return verdict;

@@ -16,15 +16,16 @@
 #include "base/check.h"
 #include "base/ip_addr.h"
 
-#define IPV6_HEADER_BYTES         40u
-#define IPV6_FRAGMENT_BYTES       8u
-#define IPV6_MTU_MIN              1280u /* RFC 8200 section 5: every link carries that much */
-#define IPV6_HOP_LIMIT            64u
-#define IPV6_EXT_MAX              8u
-#define IPV6_EXT_UNIT             8u /* unit of their lengths, the first unit not counted */
+#define IPV6_HEADER_BYTES   40u
+#define IPV6_FRAGMENT_BYTES 8u
+#define IPV6_MTU_MIN        1280u /* RFC 8200 section 5: every link carries that much */
+#define IPV6_HOP_LIMIT      64u
+#define IPV6_EXT_MAX        8u
+/* Unit of an extension header's length, which does not count the first unit. */
+#define IPV6_EXT_UNIT             8u
 #define IPV6_EXT_BYTES_MAX        256u
 #define IPV6_MORE_FRAGMENTS       0x0001u
-#define IPV6_FRAGMENT_OFFSET_MASK 0xfff8u /* the offset in place: in bytes */
+#define IPV6_FRAGMENT_OFFSET_MASK 0xfff8u /* mask of the offset, which is then in bytes */
 
 enum ipv6_next {
 	IPV6_HOP_BY_HOP = 0,
@@ -53,7 +54,7 @@ struct ipv6_fragment {
 static_assert(sizeof(struct ipv6_fragment) == IPV6_FRAGMENT_BYTES, "RFC 8200 section 4.5");
 
 struct ipv6_packet {
-	uint8_t next; /* protocol of what is at l4_at */
+	uint8_t next; /* protocol of the header at l4_at */
 	uint8_t hop_limit;
 	uint16_t l4_at, l4_len;
 };
@@ -65,7 +66,7 @@ enum ipv6_parse_result {
 	IPV6_WIRE_EXT_HEADERS, /* extension headers cut, out of order, too many or too long */
 	IPV6_WIRE_OPTION,      /* an unknown option that requires a discard (section 4.2) */
 	IPV6_WIRE_ROUTING,     /* a routing header with segments left: only routers forward it */
-	IPV6_WIRE_FRAGMENT,    /* a part of a packet; its fragment header ends at l4_at */
+	IPV6_WIRE_FRAGMENT,    /* the packet is a fragment; its fragment header ends at l4_at */
 };
 
 /* Parses the chain of headers after the fixed one; for ipv6_parse. */
@@ -91,7 +92,7 @@ ipv6_parse(struct ipv6_packet *ip, const uint8_t *p, uint32_t len)
 	return ipv6_parse_extensions(ip, p);
 }
 
-/* Writes a plain header with class and flow label zero. */
+/* Writes a header without extensions, with class and flow label zero. */
 static inline void
 ipv6_emit(uint8_t *p, const struct ip_addr *src, const struct ip_addr *dst, uint8_t next,
 	  uint16_t payload_len)

@@ -1,5 +1,5 @@
 /*
- * lacp_wire.h - frames of the slow protocols that a bond has: LACPDUs and markers (IEEE
+ * lacp_wire.h - the frames of a bond, which are of the slow protocols: LACPDUs and markers (IEEE
  * 802.1AX-2014 clauses 6.4.2 and 6.5.3).
  *
  * Shape:  a frame is LACP_FRAME_BYTES with its Ethernet header. Numbers in the structs are in host
@@ -18,7 +18,7 @@
 /* Bits of a port's state, clause 6.4.2.3 (m). */
 enum lacp_state_bit {
 	LACP_ACTIVITY = 1u << 0,
-	LACP_TIMEOUT = 1u << 1, /* the sender wants a LACPDU each second */
+	LACP_TIMEOUT = 1u << 1, /* the sender wants to receive a LACPDU each second */
 	LACP_AGGREGATION = 1u << 2,
 	LACP_SYNC = 1u << 3,
 	LACP_COLLECTING = 1u << 4,
@@ -39,11 +39,11 @@ struct lacp_pdu {
 
 enum lacp_parse_result {
 	LACP_WIRE_OK,
-	LACP_WIRE_MARKER,   /* a marker that asks for its response */
+	LACP_WIRE_MARKER,   /* a marker that requests a response */
 	LACP_WIRE_RESPONSE, /* the response to a marker */
-	LACP_WIRE_OTHER,    /* not of these two protocols */
+	LACP_WIRE_OTHER,    /* neither of these two protocols */
 	LACP_WIRE_TRUNCATED,
-	LACP_WIRE_FORMAT, /* a length that the standard does not have */
+	LACP_WIRE_FORMAT, /* a length that the standard does not allow */
 };
 
 /* Parses a whole frame. Versions, types of fields and reserved bytes are ignored, as clause 6.4.2.4
@@ -53,10 +53,10 @@ enum lacp_parse_result lacp_parse(struct lacp_pdu *pdu, const uint8_t *p, uint32
 /* Writes LACP_FRAME_BYTES at p. */
 void lacp_emit(uint8_t *p, const uint8_t src[ETH_MAC_BYTES], const struct lacp_pdu *pdu);
 
-/* Makes the response to the marker at p in place, of LACP_FRAME_BYTES. */
+/* Makes the response from the marker at p, in place, in LACP_FRAME_BYTES. */
 void lacp_marker_answer(uint8_t *p, const uint8_t src[ETH_MAC_BYTES]);
 
-/* True if the frame is of the slow protocols. It has an Ethernet header. */
+/* True if the frame is of the slow protocols. It must have a whole Ethernet header. */
 static inline bool
 lacp_is_slow(const uint8_t *p)
 {

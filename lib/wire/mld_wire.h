@@ -19,7 +19,7 @@
 #define MLD1_BYTES       24u /* a message of MLDv1 */
 #define MLD_HEADER_BYTES 8u  /* a report of MLDv2 without records */
 #define MLD_RECORD_BYTES 20u /* a record without sources */
-/* The records that fit a packet that every link carries. */
+/* Most records of a packet that every link can carry. */
 #define MLD_RECORDS_MAX                                                                            \
 	((IPV6_MTU_MIN - IPV6_HEADER_BYTES - MLD_ALERT_BYTES - MLD_HEADER_BYTES) / MLD_RECORD_BYTES)
 
@@ -31,7 +31,7 @@ enum mld_type {
 };
 
 /* The types of a record about a group (RFC 3810 section 5.2.12). Filter mode EXCLUDE without
- * sources: every source is listened to; INCLUDE: none is. */
+ * sources means that all sources are listened to, INCLUDE without sources that none is. */
 enum mld_record {
 	MLD_NO_RECORD = 0,
 	MLD_IS_EXCLUDE = 2,
@@ -47,11 +47,13 @@ struct mld_query {
 
 enum mld_parse_result {
 	MLD_WIRE_OK,
-	MLD_WIRE_LEN,   /* of neither version (RFC 3810 section 8.1), or fewer sources than named */
+	/* A length of neither version (RFC 3810 section 8.1), or too short for its sources. */
+	MLD_WIRE_LEN,
 	MLD_WIRE_GROUP, /* not a group */
 };
 
-/* Sources of a query are skipped: a listener to all sources reports the group. */
+/* Parses a query. Its sources are skipped, since a listener to all sources reports the group in any
+ * case. */
 enum mld_parse_result mld_query_parse(struct mld_query *q, const uint8_t *p, uint32_t len);
 
 /* True if a router alert is among the options of a hop-by-hop header of len bytes. */

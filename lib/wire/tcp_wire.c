@@ -1,11 +1,11 @@
 /*
- * tcp_wire.c - parses and writes TCP headers. The options that nearly every segment carries,
- * timestamps alone, are recognised without the loop over options.
+ * tcp_wire.c - parses and writes TCP headers. Timestamps alone, the options of nearly every
+ * segment, are recognised without the loop over options.
  */
 #include "tcp_wire.h"
 
-/* Option kinds of RFC 9293 section 3.2 and the registry it names, and the whole length of each if
- * it is fixed. */
+/* Kinds of options (RFC 9293 section 3.2 and the registry that it names), and the length of each
+ * that has a fixed one. */
 enum tcp_option_kind {
 	OPT_END = 0,
 	OPT_NOP = 1,
@@ -59,8 +59,8 @@ parse_sack(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 	return true;
 }
 
-/* Parses one option with a length byte. len is that byte, and len bytes are present. Returns false
- * if a known option has another length than it must have; nothing of it counts. */
+/* Parses one option with a length byte, which is len; len bytes are present. Returns false if a
+ * known option has a wrong length; then it is ignored. */
 static bool
 parse_option(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 {
@@ -111,11 +111,9 @@ parse_timestamps_only(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 	return true;
 }
 
-/*
- * MUST-7: an illegal length is survived. A known option of another length is skipped, as in Linux
- * and BSD; a length that leads nowhere ends the list, as in BSD, and what was read before counts. A
- * middlebox that writes such options would otherwise keep its hosts out.
- */
+/* MUST-7: an illegal length must be survived. As in Linux and BSD, a known option of another length
+ * is skipped. As in BSD, a length beyond the header ends the list, and the options read so far are
+ * valid. Otherwise hosts behind a middlebox that writes such options could not connect. */
 static void
 parse_tcp_options(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 {
@@ -126,7 +124,8 @@ parse_tcp_options(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 			at++;
 			continue;
 		}
-		/* A length counts its own two bytes: 0 or 1 would stop the loop's progress. */
+		/* A length includes its own two bytes, so with 0 or 1 the loop would make no
+		 * progress. */
 		if (len - at < 2 || p[at + 1] < 2 || p[at + 1] > len - at) {
 			opt->seen |= TCP_HAS_MALFORMED;
 			return;
@@ -164,8 +163,8 @@ tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len)
 	return TCP_WIRE_OK;
 }
 
-/* Writes timestamps as in RFC 7323 appendix A, with two NOPs in front, so that the numbers lie on
- * words; a SYN has SACK-permitted in these two bytes. */
+/* Writes timestamps as in RFC 7323 appendix A, after two NOPs, so that the numbers are aligned to
+ * words. A SYN has SACK-permitted in place of the two NOPs. */
 static uint32_t
 emit_timestamps(uint8_t *p, const struct tcp_options *opt)
 {
@@ -195,7 +194,7 @@ emit_sack(uint8_t *p, const struct tcp_options *opt, uint32_t room)
 	return 4 + bytes;
 }
 
-/* Writes the options that only a SYN carries, except SACK-permitted beside timestamps. */
+/* Writes the options that only a SYN has; not SACK-permitted, if timestamps have it. */
 static uint32_t
 emit_syn_options(uint8_t *p, const struct tcp_options *opt)
 {

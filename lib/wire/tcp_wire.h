@@ -2,12 +2,12 @@
  * tcp_wire.h - a TCP segment's header and options (RFC 9293 section 3.1).
  *
  * Shape:  tcp_parse reads a header from len bytes, tcp_emit writes one; both use struct tcp_seg.
- *         Ports, numbers and the window are in host order; SACK blocks stay as they are on the
- *         wire, since most segments' blocks are never used.
+ *         Ports, numbers and the window are in host order; SACK blocks stay in wire format, since
+ *         those of most segments are never used.
  * Units:  header_len in bytes, options included; window as on the wire, unscaled.
  * Owner:  payload and opt.sack are views of the parsed bytes, or of the bytes to emit.
  * Thread: pure functions.
- * Errors: enum tcp_parse_result; on any but TCP_WIRE_OK *seg is unspecified. The caller computes
+ * Errors: enum tcp_parse_result. Unless it is TCP_WIRE_OK, *seg is unspecified. The caller computes
  *         checksums (inet_cksum.h).
  * Bounds: TCP_OPTIONS_MAX bytes of options; every iteration of the option loop takes at least
  *         one.
@@ -26,12 +26,12 @@
 #define TCP_MSS_DEFAULT      536u  /* RFC 9293 MUST-15: the MSS without an option */
 #define TCP_MSS_DEFAULT_V6   1220u /* as above, over IPv6 */
 #define TCP_TIMESTAMPS_BYTES 12u   /* in each segment, padded (RFC 7323 appendix A) */
-#define TCP_SACK_MAX         4u    /* blocks in one segment; 3 beside timestamps (RFC 2018 3) */
+#define TCP_SACK_MAX         4u    /* blocks in one segment; with timestamps 3 (RFC 2018 3) */
 
 struct tcp_header {
 	struct be16 src_port, dst_port;
 	struct be32 seq, ack;
-	uint8_t data_offset; /* in 32-bit words, in the high four bits */
+	uint8_t data_offset; /* header length in 32-bit words, in the high four bits */
 	uint8_t flags;       /* enum tcp_flag */
 	struct be16 window, cksum, urgent;
 };
@@ -72,8 +72,8 @@ struct tcp_options {
 	uint8_t wscale; /* at most TCP_WSCALE_MAX */
 	uint16_t mss;
 	uint32_t ts_value, ts_echo;
-	uint32_t sack_count;               /* 1..TCP_SACK_MAX with TCP_HAS_SACK */
-	const struct tcp_sack_block *sack; /* as received: its numbers are unchecked */
+	uint32_t sack_count;               /* 1..TCP_SACK_MAX, if TCP_HAS_SACK is set */
+	const struct tcp_sack_block *sack; /* as received, unchecked */
 };
 
 struct tcp_seg {
@@ -92,12 +92,12 @@ enum tcp_parse_result {
 	TCP_WIRE_BAD_OFFSET, /* data offset below 5 words, or past the end */
 };
 
-/* Parses a segment of len bytes at p: header and payload, by the IP total length. */
+/* Parses a segment, header and payload, of len bytes at p; len follows from the IP total length. */
 enum tcp_parse_result tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len);
 
-/* Writes the header with the options that opt.seen names, each padded to words; checksum and
- * urgent pointer zero. SACK blocks that do not fit after the other options are dropped, the last
- * one first. Returns the header's length: at most TCP_HEADER_MAX. */
+/* Writes the header with the options in opt.seen, each padded to words; checksum and urgent pointer
+ * are zero. SACK blocks for which there is no room beside the other options are dropped, the last
+ * one first. Returns the header's length, at most TCP_HEADER_MAX. */
 uint32_t tcp_emit(uint8_t *p, const struct tcp_seg *seg);
 
 #endif

@@ -23,8 +23,8 @@ static_assert(offsetof(struct udp_header, cksum) == UDP_CKSUM_OFFSET, "RFC 768, 
 
 struct udp {
 	uint16_t src_port, dst_port;
-	uint16_t len;   /* header and payload; later bytes are padding */
-	bool has_cksum; /* false: zero on the wire, the sender computed none */
+	uint16_t len;   /* header and payload; bytes after them are padding */
+	bool has_cksum; /* false: the field is zero, since the sender computed none */
 };
 
 enum udp_parse_result {
@@ -59,8 +59,8 @@ udp_emit(uint8_t *p, uint16_t src_port, uint16_t dst_port, uint16_t len)
 	h->cksum = be16_of(0);
 }
 
-/* Returns the checksum field for a sum over all: a computed zero is sent as all ones, because
- * zero means "none" (RFC 768). */
+/* Returns the checksum field for a sum over everything else. A computed zero is sent as all ones,
+ * because zero means "none" (RFC 768). */
 static inline struct be16
 udp_cksum(uint64_t sum)
 {
