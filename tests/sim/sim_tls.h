@@ -65,7 +65,7 @@ struct client {
 	uint32_t taken; /* bytes taken from the peer's received stream */
 	char *got;
 	uint32_t got_len;
-	bool ended; /* by close_notify */
+	bool ended; /* the server has sent close_notify */
 };
 
 void client_open(struct world *w, struct client *cl, uint16_t port, int version);

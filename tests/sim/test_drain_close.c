@@ -209,8 +209,8 @@ struct cut_case {
 	uint32_t len;
 	const char *answer;
 	uint32_t answer_len;
-	uint32_t from; /* the first cut */
-	bool stays;    /* for the rest of a body, or of a line */
+	uint32_t from; /* the first byte at which the request is cut */
+	bool stays;    /* the connection stays, to discard the rest of a body or line */
 };
 
 #define CASE(text, answer, ...)                                                                    \

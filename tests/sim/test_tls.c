@@ -340,8 +340,8 @@ shake_hands(struct world *w, struct client *cl, uint32_t clients)
 #define HALF 16u
 #define GOOD 10u
 
-/* With two places, and peers that send these bytes and no more: returns how many turns the
- * handshakes of others take. */
+/* Returns how many turns the handshakes of others take beside peers that send these bytes and no
+ * more, on a core with two places for handshakes. */
 static uint32_t
 turns_beside(const char *bytes, uint32_t len, uint32_t peers, uint32_t yielded)
 {
@@ -413,7 +413,8 @@ ask_and_read_nothing(struct world *w, uint16_t port, uint32_t gets)
 	client_close(&cl);
 }
 
-/* -c counts sessions: wires whose session has ended would fill the slots, and stay. */
+/* `-c` limits sessions. Wires that stayed after their session would fill the slots without
+ * limit. */
 TEST(a_peer_that_does_not_read_the_end_is_reset)
 {
 	enum { BYTES = 16000, GETS = 12 };
@@ -454,7 +455,7 @@ client_rekey(struct client *cl)
 	check_eq(SSL_do_handshake(cl->ssl), 1);
 }
 
-/* Returns how many of these were counted in a turn at most. */
+/* Returns the most that a counter rose by in one turn. */
 static uint64_t
 most_a_turn(struct world *w, enum tls_counter which, struct client *cl, uint32_t clients,
 	    uint32_t turns)
@@ -501,7 +502,7 @@ TEST(key_updates_are_few_and_one_a_turn)
 	world_destroy(&w);
 }
 
-/* A peer that transfers much may update its keys in proportion. */
+/* A peer that transfers much data may update its keys more often. */
 TEST(key_updates_in_proportion_to_data_are_no_fault)
 {
 	const uint32_t bytes = 1000000;
@@ -557,7 +558,7 @@ TEST(key_updates_of_many_are_a_few_a_turn)
 	world_destroy(&w);
 }
 
-/* A segment has room for sixty records of a byte, of which each takes the core 1 us. */
+/* A segment has room for sixty records of one byte, each of which costs the core 1 us. */
 TEST(tiny_records_of_many_are_a_few_a_turn)
 {
 	enum { CLIENTS = 12, TIMES = 50 };
@@ -669,7 +670,8 @@ TEST(dribbled_hellos_do_not_delay_others)
 	world_destroy(&w);
 }
 
-/* OpenSSL has one error queue for each thread, which is read while a record is incomplete. */
+/* OpenSSL has one error queue for each thread. It is read when a record is incomplete, and must not
+ * show another call's error. */
 TEST(an_error_left_by_another_call_is_no_error)
 {
 	char say[128] = "get ";
