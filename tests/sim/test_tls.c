@@ -377,11 +377,7 @@ TEST(a_wrong_record_closes_and_is_counted)
 	struct client cl;
 	struct world w;
 
-	world_create(&w, 0);
-	client_open(&w, &cl, 2000, TLS1_3_VERSION);
-	client_say(&w, &cl, "get k\r\n", 7);
-	client_receive(&w, &cl, 5);
-	check_str(cl.got, "END\r\n");
+	world_create_served(&w, &cl);
 	sim_peer_send(cl.peer, "\x17\3\3\0\x20not a record that fits any key..", 37);
 	for (uint32_t i = 0; i < 300; i++) {
 		world_turn(&w);
@@ -480,10 +476,7 @@ TEST(key_updates_are_few_and_one_a_turn)
 	struct client cl;
 	struct world w;
 
-	world_create(&w, 0);
-	client_open(&w, &cl, 2000, TLS1_3_VERSION);
-	client_say(&w, &cl, "get k\r\n", 7);
-	client_receive(&w, &cl, 5);
+	world_create_served(&w, &cl);
 	for (uint32_t i = 0; i < TLS_REKEYS_EARLY; i++)
 		client_rekey(&cl);
 	client_say(&w, &cl, "get k\r\n", 7);
@@ -680,10 +673,7 @@ TEST(an_error_left_by_another_call_is_no_error)
 
 	memset(say + 4, 'k', 100);
 	memcpy(say + 104, "\r\n", 3);
-	world_create(&w, 0);
-	client_open(&w, &cl, 2000, TLS1_3_VERSION);
-	client_say(&w, &cl, "get k\r\n", 7);
-	client_receive(&w, &cl, 5);
+	world_create_served(&w, &cl);
 	cl.peer->mss = 1;
 	client_say(&w, &cl, say, 106);
 	for (uint32_t i = 0; i < 100 && cl.got_len < 10; i++) {

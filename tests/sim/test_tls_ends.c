@@ -159,10 +159,7 @@ TEST(a_core_that_stops_sends_its_replies_and_ends)
 	struct client cl;
 	struct world w;
 
-	world_create(&w, 0);
-	client_open(&w, &cl, 2000, TLS1_3_VERSION);
-	client_say(&w, &cl, "get k\r\n", 7);
-	client_receive(&w, &cl, 5);
+	world_create_served(&w, &cl);
 	for (uint32_t i = 0; i < STEPS && !empty; i++) {
 		empty = stack_drain(w.sc->cores[0].core.stack, w.sc->now_ns);
 		world_turn(&w);
@@ -204,10 +201,7 @@ TEST(a_pipe_has_the_round_trip_of_its_wire)
 	struct client cl;
 	struct world w;
 
-	world_create(&w, 0);
-	client_open(&w, &cl, 2000, TLS1_3_VERSION);
-	client_say(&w, &cl, "get k\r\n", 7);
-	client_receive(&w, &cl, 5);
+	world_create_served(&w, &cl);
 	for (uint32_t i = 0; i < 4; i++) {
 		const struct conn *c = w.sc->cores[0].core.serve->sessions[i].conn;
 
