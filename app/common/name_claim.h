@@ -20,8 +20,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#define NAME_CLAIM_SERVICE_USER "clockoo" /* of the package: tools/debian/clockoo.sysusers */
-#define NAME_CLAIM_TRIES        20u       /* 1 ms apart: a holder binds, and listens later */
+#define NAME_CLAIM_SERVICE_USER "clockoo" /* the package's user: tools/debian/clockoo.sysusers */
+#define NAME_CLAIM_TRIES        20u       /* 1 ms apart: a holder binds before it listens */
 #define NAME_CLAIM_WORDS_BYTES  64u
 #define NAME_CLAIM_NONE         (-1)
 

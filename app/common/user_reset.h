@@ -6,7 +6,7 @@
  * no more (4.7.0 src/socket.c, sowrite; src/slirp.c, slirp_pollfds_fill). The connection and its
  * memory would stay. So this module watches the sockets. When one has been dead for
  * USER_RESET_GRACE_MS, the next segment of its connection from a core is answered with a reset to
- * both sides. A core always sends one: a probe of the closed window, if nothing else.
+ * both sides. A core always sends one, at least a probe of the closed window.
  *
  * Shape:  an epoll set of the descriptors, edge-triggered, so that idle ones cost no time.
  * Units:  ms on the caller's clock.
@@ -20,9 +20,9 @@
 
 #include "config/config.h"
 
-#define USER_RESET_GRACE_MS 1000u /* an orderly end takes less */
+#define USER_RESET_GRACE_MS 1000u /* more than an orderly end takes */
 #define USER_RESET_EVENTS   64u
-#define USER_RESET_BYTES    128u /* headers of Ethernet, IP with options, and TCP without */
+#define USER_RESET_BYTES    128u /* headers: Ethernet, IP with options, TCP without any */
 
 /* A client as a core sees it: its address, and our port to which it is connected. */
 struct user_client {

@@ -13,7 +13,7 @@
 #define CLIENT_PORT  40000u
 #define CLIENT_PORTS 16u
 #define CHUNKS       4096u
-#define TIMEOUT_NS   60000000000ull /* on a busy machine no frame is lost */
+#define TIMEOUT_NS   60000000000ull /* on a busy machine frames are late, not lost */
 
 static struct stack_config
 stack_config_of(const struct bench_workload *a)

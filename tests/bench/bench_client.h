@@ -17,7 +17,7 @@ struct bench_workload {
 	enum load_transport transport;
 	uint32_t keys, value_bytes, multiget;
 	uint32_t conns, depth_max; /* TCP */
-	double sets;               /* share of the requests */
+	double sets;               /* share of sets among the requests */
 	double zipf;               /* 0: uniform */
 	uint32_t rx_frames_max;
 	uint32_t core, cores; /* this client's share in storing the keys; 0: all */

@@ -15,7 +15,7 @@
 
 #define WARM_STEPS      64u
 #define COUNTED_STEPS   64u /* turns whose instructions are counted in total */
-#define STAGED_STEPS    8u  /* and by stage */
+#define STAGED_STEPS    8u  /* turns whose instructions are counted by stage */
 #define STAGE_DUMPS_MAX (STAGED_STEPS * (STAGE_COUNT + 1 + 3 * PASSES_MAX))
 
 static void

@@ -17,9 +17,9 @@
 
 #define BENCH_SERVER_IP  0x0a630001u /* 10.99.0.1 */
 #define BENCH_CLIENT_IP  0x0a630002u
-#define BENCH_FLEET_IP   0x0a630003u /* of the servers of a front */
+#define BENCH_FLEET_IP   0x0a630003u /* address of a front's servers */
 #define BENCH_CACHE_PORT 11211u
-#define BENCH_CONNS      256u /* of a core */
+#define BENCH_CONNS      256u /* connections of a core */
 
 /* State that several cores share. */
 struct bench_shared {
@@ -36,7 +36,7 @@ struct bench_fixture {
 	struct serve *serve;
 	struct core core;
 	bool hugepages;
-	bool lends; /* its port takes loans: set before it is created */
+	bool lends; /* the port takes loans; set before the fixture is created */
 };
 
 extern const uint8_t bench_server_mac[6], bench_client_mac[6];
@@ -73,7 +73,7 @@ struct region bench_region(size_t bytes, bool *huge);
 /* Reads the time stamp counter. */
 uint64_t bench_cycles(void);
 
-/* Sorts ascending: the first is the least, the last the most, the middle the median. */
+/* Sorts in ascending order. */
 void bench_sort(double *v, uint32_t n);
 
 extern const char *const bench_stage_names[STAGE_COUNT];

@@ -28,7 +28,7 @@ struct bench_option {
 	bool *flag;
 	void (*read)(const char *text, void *at);
 	void *at;
-	double least, most; /* of the number */
+	double least, most; /* limits of the number */
 };
 
 #define BENCH_ROW(row, ...) ((struct bench_option){.name = (row), __VA_ARGS__})
@@ -43,7 +43,7 @@ struct bench_option {
 
 void bench_options(int argc, char **argv, const struct bench_option *options);
 
-/* Returns the number that text is. */
+/* Returns the number in a text. */
 uint32_t bench_number(const char *text, uint32_t least, uint32_t most);
 
 #endif

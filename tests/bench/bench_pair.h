@@ -18,7 +18,7 @@
 struct kind {
 	const char *name;
 	enum load_transport transport;
-	uint32_t depth; /* of a connection; over UDP of all together */
+	uint32_t depth; /* requests in flight on a connection, or over UDP in all */
 	uint32_t multiget;
 	double sets, zipf; /* zipf 0: uniform */
 	uint32_t value_bytes;
@@ -40,7 +40,7 @@ struct bench_pair {
 struct turn_timing {
 	void (*hook)(void);        /* called before and after each turn, or NULL */
 	struct stage_clock *clock; /* NULL: without stages */
-	uint64_t cycles;           /* of all turns */
+	uint64_t cycles;           /* cycles of all turns */
 };
 
 /* Returns the kind of that name. NULL: there is none, and stderr lists the names. */

@@ -10,9 +10,9 @@
  *   bench_request CASE [--keys N] [--runs N] [--requests N] [--memory-file PATH] [--json FILE]
  *                 [--instructions] [--networks N] [--captured WHEN] [--kernel]
  *
- * --networks: N networks decide who is let in. All are denied but the first; lengths range
- * from /17 to /24; the client's /24 is let in, others of its /16 are not. --captured: with
- * "before" the port's frames were captured for a while earlier, with "now" they are being
+ * --networks: N networks decide which clients may connect. Their lengths range from /17 to /24. The
+ * client's /24, the first one, is allowed; all others are denied, some of the same /16. --captured:
+ * with "before" the port's frames were captured for a while earlier, with "now" they are being
  * captured (CAPTURE_SNAP bytes of each, into a ring without a reader). --kernel: the net has a lane
  * to the kernel.
  */
@@ -35,7 +35,7 @@
 
 #define RUNS_MAX     99u
 #define BLOCK_STEPS  16u
-#define BLOCKS_MAX   65536u /* in a run; later blocks are ignored */
+#define BLOCKS_MAX   65536u /* most blocks of a run; later ones are ignored */
 #define BLOCKS_LIMIT (1u << 24)
 #define CAPTURE_SNAP 128u
 

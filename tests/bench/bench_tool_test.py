@@ -1,10 +1,10 @@
 #!/usr/bin/python3 -B
-"""tools/bench around the programs that measure.
+"""Tests of tools/bench without the programs that measure.
 
-Goal: counts start before and beside each other, speeds run alone; figures carry the names that
-others look for; what fails or is stopped leaves nothing running; pieces merge; plots are SVG with
-a point for every figure.
-Method: programs of the same names that answer with rows made up here, and say when they ran.
+Goal: counts start first and run beside each other, and measurements of time run alone; figures have the names that
+other tools look for; a part that fails or is stopped leaves nothing running; pieces merge; plots are SVG with a point
+for every figure.
+Method: programs of the same names that print rows made up here, and record when they ran.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ import vs_bench  # noqa: E402
 from bench_case import BenchCase  # noqa: E402
 from progress import Failed  # noqa: E402
 
-# A program for all names: writes the lines of NAME.rows, and when it began and ended.
+# A program for all names: prints the lines of NAME.rows, and records when it began and ended.
 FAKE = """#!/usr/bin/python3 -S
 import os, pathlib, sys, time
 here = pathlib.Path(sys.argv[0])
@@ -167,13 +167,13 @@ class BenchToolTest(BenchCase):
     def test_every_promised_figure_has_its_name(self):
         figures, tables = self.run_all()
         self.assertEqual([name for name in PROMISED if name not in figures], [])
-        self.assertEqual(figures["get_hit_vs_best"], 2)  # 30 by 15: boost is a mark, not a rival
+        self.assertEqual(figures["get_hit_vs_best"], 2)  # 30 / 15: boost is shown, and is no competitor
         self.assertEqual(figures["get_hit_vs_best_filled"], 1.2)
         self.assertEqual(figures["churn_worst_hit_vs_fresh"], 0.95)
         self.assertIn("ours by the best", tables)
         self.assertEqual((figures["told_16_32_1g"], figures["memcached_told_16_32_1g"]), (72, 127))
         self.assertEqual(figures["beside_m_mb"], 30)
-        # The worst phase's, each by itself; turns of all phases.
+        # The largest figures of any phase; turns of all phases.
         self.assertEqual((figures["turn_p9999_us"], figures["turn_max_us"]), (30, 60))
         self.assertEqual(figures["turns_over_50us_ours"], 2)
         self.assertEqual(figures["turns_over_100us_ours"], 0)
@@ -291,7 +291,7 @@ class BenchToolTest(BenchCase):
         return notes, store_bench.bar(f"working --slots-shift {first[1][1]} 50 %")
 
     def test_who_waits_for_a_count_in_line_sees_the_one_that_runs(self):
-        for seconds in ("1.5", "6", "24"):  # on a busy machine the first may be over before anybody waits
+        for seconds in ("1.5", "6", "24"):  # on a busy machine the first may end before the second waits
             notes, words = self.notes_of_the_second(seconds)
             if words in notes:
                 break
@@ -306,7 +306,7 @@ class BenchToolTest(BenchCase):
 
 class BuildTreeTest(unittest.TestCase):
     def told(self, kept, **how):
-        """The options that a folder set up with kept is given when a bench is built in it."""
+        """Returns the options that a folder set up with `kept` gets when a bench is built in it."""
         told = []
         for name, fake in (("configure", lambda folder, *words: told.extend(words)),
                            ("_checked", lambda words, command, env=None: told.extend(
@@ -366,7 +366,7 @@ class BuildTreeTest(unittest.TestCase):
 
 class RefusalTest(unittest.TestCase):
     def said(self, error):
-        """(status, lines on stderr, the file) of a bench that ends with error."""
+        """Returns (status, lines on stderr, the file) of a bench that ends with `error`."""
         def measure(args, keep_figures):
             raise error
 
@@ -395,7 +395,7 @@ class RefusalTest(unittest.TestCase):
 
 class NinjaTest(unittest.TestCase):
     def test_the_note_is_what_is_built_now_and_not_what_a_compiler_says(self):
-        """The edge ends well only if the note named it while it ran."""
+        """The edge succeeds only if the note named it while it ran."""
         with tempfile.TemporaryDirectory(prefix="clockoo-bench-test-") as name:
             folder, notes, step_type = pathlib.Path(name), set(), progress.Step
 
@@ -510,7 +510,7 @@ class MergeTest(BenchCase):
 
 
 class FakeLinks:
-    """Links whose programs have run already: every row is what the test wants it to be."""
+    """Links whose programs return rows of the test."""
 
     client = types.SimpleNamespace(middle="m", client="c", host="h", near="i")
     clockoo = memcached = client
@@ -588,7 +588,7 @@ class LossTest(unittest.TestCase):
         self.assertEqual([who for (_, who), _ in turns], ["clockoo", "memcached"] * 2)
         self.assertEqual(turns[0][1], turns[1][1])
         self.assertEqual(turns[0][1][:2], ("--lose", 5))
-        self.assertNotEqual(turns[0][1], turns[2][1])  # another seed
+        self.assertNotEqual(turns[0][1], turns[2][1])  # each round has another seed
 
     def test_bulk_alone_is_sets_of_a_mebibyte_over_long_paths(self):
         figures, tables, links, _ = self.measure(quick=True, losses=["bulk"])
@@ -606,7 +606,7 @@ class LossTest(unittest.TestCase):
 
 
 class FakeBed:
-    """A bed in which everybody is as fast as the phase says."""
+    """A bed in which all clients are as fast as the phase says."""
 
     client = host = "x"
     RATES = {"quiet": 1000, "elsewhere": 900, "stray": 500, "syn on-link": 450, "syn off-link": 400,
@@ -679,7 +679,7 @@ class FloodTest(unittest.TestCase):
 
 
 class FakeVsBed:
-    """A bed in which the appliance answers 10 million a second, and a peer what its name says."""
+    """A bed in which the appliance answers 10 million a second, and a peer the rate of its name."""
 
     client = host = server_ns = peer_ns = "x"
     RATES = {"memcached": 1e5, "memcached_2t": 3e5, "redis": 2e5}

@@ -45,7 +45,7 @@ class Budget(unittest.TestCase):
                 print(f"{case}: {found['instructions']} instructions, budget {row['instructions']}")
                 wrong = budget.judge(case, found["instructions"], row["instructions"])
                 self.assertIsNone(wrong, wrong)
-                # The stages are the turn, but for what looking at them costs.
+                # The stages add up to the turn, except for the cost of measuring them.
                 self.assertLess(abs(sum(found["stages"].values()) / found["instructions"] - 1), 0.1)
 
     def test_three_percent_more_is_told_and_less_is_not(self):

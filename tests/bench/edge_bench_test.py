@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -B
-"""tools/bench edge without ports.
+"""Tests of tools/bench edge without ports.
 
-Goal: the frames are what memcached's UDP protocol is, with right checksums, and set each key once; what the edge takes is
-the appliance's time less the floor's and core_turn's, round by round; a port that cannot be measured is skipped by name
-with its reason, and a run without any port fails. Method: a bed of the same calls with times made up here.
+Goal: the frames have memcached's UDP protocol and right checksums, and set each key once; the edge's time is the
+appliance's minus the floor's and core_turn's, round by round; a port that cannot be measured is skipped by name with
+its reason, and a run without any port fails. Method: a bed with the same calls, which returns times made up here.
 """
 
 import pathlib
@@ -41,7 +41,7 @@ def folded(data):
 
 
 class Bed:
-    """Each span takes what its server's turns say."""
+    """A bed whose spans take the times listed for a server."""
 
     client_cpu, build = 1, pathlib.Path("/")
 

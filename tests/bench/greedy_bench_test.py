@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -B
-"""The parts of tools/bench flood whose peers do not read or do not finish.
+"""Tests of the parts of tools/bench flood whose peers do not read or do not finish.
 
-Goal: pairs alternate and a ratio is of its pair; what is missed or refused beside the peers is counted; the clients see
-a miss, a refusal and a wait, and none where there is none; the peers read nothing and come again.
-Method: a bed that answers with rows made up here; a small cache in this file, on loopback.
+Goal: pairs alternate and a ratio is of its pair; misses and refusals beside the peers are counted; the clients report a
+miss, a refusal and a wait, and none where there is none; the peers read nothing and reconnect. Method: a bed that
+returns rows made up here; a small cache in this file, on loopback.
 """
 
 import contextlib
@@ -166,7 +166,7 @@ class BystandersTest(unittest.TestCase):
         for fault, missed in (("", 0), ("miss", 1)):
             server = Server(fault)
             bystanders(server, "fill", NAME)
-            for seconds in ("0.5", "2", "8", "32"):  # a machine that others use may give it no CPU for a while
+            for seconds in ("0.5", "2", "8", "32"):  # on a busy machine it may get no CPU for a while
                 server.gets = 0
                 row = bystanders(server, "even", seconds, NAME)
                 if row["gets"] > 64:

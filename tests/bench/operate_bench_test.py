@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -B
 """operate_bench_test.py BENCH_OPERATE HOT_ZIPF - tools/bench operate, and what is shown of latencies.
 
-Goal: what `stats latency` is made of has the percentiles that the load generator stamps, for every kind of
-request; figures outside their limits are said; parts can be run alone. Method: the program as built, few
-requests: both sides see the same turns, however long other work makes these.
+Goal: the data of `stats latency` have the percentiles of the load generator's timestamps, for every kind of request;
+figures outside their limits are named; parts can be run alone. Method: the program as built, few requests: both sides
+measure the same turns, however long other work makes these.
 """
 
 import json
@@ -35,7 +35,7 @@ class Operate(unittest.TestCase):
         return row, max(abs(row[f"stats_{name}_us"] / row[f"generator_{name}_us"] - 1) for name in ("p50", "p99"))
 
     def test_latency_is_what_the_generator_stamps(self):
-        """Whatever else has the CPU between two stamps is in one of them only: stamps that are wrong are so in each run."""
+        """Other work may delay one of two timestamps in a run. A wrong timestamp would differ in every run."""
         for kind in operate_bench.KINDS:
             for _ in range(TRIES):
                 row, apart = self.latency(kind)

@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -B
-"""tools/bench restart: its journal, and the figures around appliances and clients.
+"""Tests of tools/bench restart: its journal, and its figures, without appliances and clients.
 
-Goal: a wrong value, one that came back and one that is lost are each counted as what they are, and a
-write under way may be done or not; a run that would prove nothing is no figure. Method: a server's
-answers from a dictionary; a bed and a client that answer with rows made up here.
+Goal: a wrong value, an old one that returned and one that was lost are counted apart, and a write under way may be done
+or not; a run that would prove nothing gives no figure. Method: a server's answers from a dictionary; a bed and a client
+that return rows made up here.
 """
 
 import contextlib
@@ -163,7 +163,7 @@ class FakeRestartBed:
 
 
 def fake_program(words, **_):
-    """cuts and bench_open."""
+    """Returns rows as cuts and bench_open print them."""
     rows = [{"kind": kind, "items": 2000, "item_bytes": 10**5, "summed_bytes": 2000, "check_ns": 100, "clear_ns": 0,
              "walk_ns": 90, "pages_ns": 10} for kind in ("repair", "attach")]
     return type("Done", (), {"returncode": fake_program.status, "stdout": "x: 9 calls, 1270 cuts, 0 refused, 10 successors, "

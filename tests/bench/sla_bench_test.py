@@ -23,8 +23,8 @@ import sla_bench  # noqa: E402
 
 
 class FakeSlaBed:
-    """A bed of four CPUs; the knee is 1000 a connection, but in the second round a tenth of it, and of
-    p99 there is none with 10 connections."""
+    """A bed of four CPUs. The knee is 1000 requests a second for each connection, in the second round a tenth of that;
+    with 10 connections none meets the limit of p99."""
 
     def __init__(self, log):
         self.log = log

@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
-"""The part traces of tools/bench store, and how it names figures that the referee's differ from.
+"""Tests of the part traces of tools/bench store, and of the names of figures that differ from the referee's.
 
-Goal: each format is read into its requests, what is no request is left out, a package that cannot be had is named.
+Goal: each format is read into its requests, without lines that are none; a package that cannot be fetched is named.
 Method: packages made up here, in a folder as the fetch leaves it.
 """
 

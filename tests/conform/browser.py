@@ -1,6 +1,6 @@
 """Headless Chromium, controlled over two pipes in its DevTools protocol (--remote-debugging-pipe).
 
-A page is opened, asked by JavaScript, looked at; what it asked for and what went wrong in it are kept.
+Opens a page, evaluates JavaScript in it and takes pictures. Keeps the page's requests and errors.
 """
 
 import base64
@@ -17,7 +17,7 @@ import time
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ANSWER_S, END_S = 60.0, 10.0
 POLL_S = 0.2
-# Without these it asks the network by itself, or takes time for what nobody sees.
+# Without these options it makes requests of its own, or takes time for effects that nobody sees.
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
            "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
            "--disable-extensions", "--disable-sync", "--disable-features=Translate,OptimizationHints,MediaRouter",
@@ -34,7 +34,7 @@ os.execvp(sys.argv[3], sys.argv[3:])
 
 
 class Broken(Exception):
-    """The browser, or what it was asked, did not do what it should."""
+    """The browser, or a page in it, failed."""
 
 
 def name():
@@ -82,7 +82,7 @@ class Browser:
         return json.loads(text)
 
     def ask(self, method, alone=False, **parameters):
-        """The result; of the browser alone, or of its page."""
+        """Sends a command to the page, or to the browser itself if alone. Returns the result."""
         self.number += 1
         words = {"id": self.number, "method": method, "params": parameters}
         if self.page and not alone:
@@ -99,7 +99,7 @@ class Browser:
                 return found["result"]
 
     def open(self, address, width, height, scale=1, phone=False):
-        """A page of that size, in points of CSS, loaded anew."""
+        """Loads a page again, in a window of that size in CSS pixels."""
         if self.page is None:
             target = self.ask("Target.createTarget", alone=True, url="about:blank")["targetId"]
             self.page = self.ask("Target.attachToTarget", alone=True, targetId=target, flatten=True)["sessionId"]
@@ -118,8 +118,8 @@ class Browser:
         return found["result"].get("value")
 
     def until(self, expression, seconds):
-        """Returns the expression's value as soon as JavaScript takes it for true."""
-        expression = f"(() => {{ try {{ return {expression} }} catch {{ return false }} }})()"  # not yet loaded
+        """Returns the expression's value as soon as it is true in JavaScript."""
+        expression = f"(() => {{ try {{ return {expression} }} catch {{ return false }} }})()"  # the page may not be loaded yet
         end = time.monotonic() + seconds
         while not (value := self.value(expression)):
             if time.monotonic() > end:
@@ -128,17 +128,17 @@ class Browser:
         return value
 
     def picture(self, path, width, height):
-        """A PNG of the whole page."""
+        """Writes a PNG of the whole page."""
         data = self.ask("Page.captureScreenshot", captureBeyondViewport=True,
                         clip={"x": 0, "y": 0, "width": width, "height": height, "scale": 1})["data"]
         path.write_bytes(base64.b64decode(data))
 
     def asked_for(self):
-        """Addresses of all requests."""
+        """Returns the addresses of all requests."""
         return [p["request"]["url"] for method, p in self.events if method == "Network.requestWillBeSent"]
 
     def complaints(self):
-        """Returns what a person would find in the console in red."""
+        """Returns the errors that the console would show."""
         return ([p["entry"]["text"] for method, p in self.events if method == "Log.entryAdded"
                  and p["entry"]["level"] in ("error", "warning")] +
                 [p["exceptionDetails"]["text"] for method, p in self.events if method == "Runtime.exceptionThrown"])

@@ -1,8 +1,8 @@
 #!/usr/bin/python3 -B
-"""tools/check catches what it is there for.
+"""Tests that tools/check catches each breach of its rules.
 
-Goal: every rule fails on a tree that breaks it, names the file, and no rule fails on a clean tree.
-Method: a small tree in a temporary folder; one change a case; the rule that must speak.
+Goal: every rule fails on a tree that breaks it, names the file, and no rule fails on a clean tree. Method: a small tree
+in a temporary folder; each case makes one change, and names the rule that must fail.
 """
 
 import os
@@ -46,12 +46,12 @@ LAYERED = {
 
 
 def ring(count, room="lib/wire"):
-    """Files of a room, of which each calls the next one."""
+    """Returns files of a room, of which each calls the next one."""
     return {f"{room}/ring{n}.c": OPENING + f"int\nring_{n}(void)\n{{\n\treturn ring_{(n + 1) % count}();\n}}\n" for n in range(count)}
 
 
 def pool_page(size, pool, counter="`FRAMES_LOST`", test="`test_frame`, `a_frame_is_lost`"):
-    """A page with one pool, its counter and its tests."""
+    """Returns a page with one pool, its counter and its tests."""
     return {"lib/base/BUDGET.md": f"| pool | {size} | counter | tests |\n|---|---|---|---|\n| {pool} | 4 | {counter} | {test} |\n",
             "lib/wire/lost.h": '#define FRAME_COUNTERS(X) X(FRAMES_LOST, "lost")\n',
             "tests/unit/test_frame.c": OPENING + "void\na_frame_is_lost(void)\n{\n}\n"}
@@ -216,7 +216,7 @@ VIOLATIONS = [
      {**LAYERED, "lib/wire/README.md": LAYERS.format(below="frame", above="seg")
       .replace("end of layers", "end")}, "the block of layers has no end"),
 ]
-# Changes that resemble a breach and are none.
+# Changes that look like a breach and are none.
 FINE = [
     ("a longer word", {"lib/wire/frame2.h": f"int un{BANNED}ed;\n"}),
     ("a room in layers", LAYERED),
@@ -257,7 +257,7 @@ def run_on(changes):
 
 
 def run_on_commits(subject):
-    """The output about a repository whose last commit has this subject."""
+    """Returns the output for a repository whose last commit has this subject."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in CLEAN.items():
             path = pathlib.Path(folder, name)

@@ -64,7 +64,7 @@ def pymemcache_counts_and_touches():
 
 
 def pymemcache_handles_many_keys():
-    c = _client()  # its default: noreply
+    c = _client()  # the library's default is noreply
     want = {f"pym{i}": (b"%d" % i) * 50 for i in range(500)}
     expect(c.set_many(want), [])
     expect(c.get_many(list(want) + ["pym_none"]), want)
@@ -221,7 +221,7 @@ def memcached_tool_shows_what_there_is():
     expect_true(re.search(r"^\s+maxconns\s+\d+", output, re.M) is not None, output[:300])
     status, output = _tool(MEMCACHED_TOOL, server, "sizes")
     expect(status, 0, output)
-    if mc_peer.FRONT:  # the tool waits for an END, which no refusal of a dump has: memcached's own with -X neither
+    if mc_peer.FRONT:  # a refused dump has no END, for which the tool waits, nor has that of memcached -X
         with Tcp() as tcp:
             tcp.ask(b"lru_crawler metadump all\r\n", b"ERROR metadump not allowed\r\n")
         return

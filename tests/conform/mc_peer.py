@@ -1,6 +1,6 @@
 """A client that knows as little as possible: bytes out, bytes in, over TCP and UDP.
 
-The real clients (pymemcache, libmemcached) are tested beside it; this one is for what they hide.
+Real clients (pymemcache, libmemcached) are tested as well; this one shows details that they hide.
 """
 
 import os
@@ -19,19 +19,19 @@ UDP_PORT = int(os.environ.get("CLOCKOO_UDP_PORT", "11211"))
 # The certificate by which an appliance with -Z is verified.
 TLS_CA = os.environ.get("CLOCKOO_TLS_CA")
 
-# The appliance is a front before one of Debian's memcached (run_conform --front): what it cannot do is said where it is
-# expected: its figures are of copies, a dump of them is refused, and the server's -I is the limit of a value.
+# The appliance is a front before one of Debian's memcached (run_conform --front). Cases name what then differs: its
+# figures are those of copies, it refuses a dump, and the server's -I limits values.
 FRONT = "--front" in sys.argv
 
-WAIT_S = 60.0    # for an answer that must come
-SILENCE_S = 0.3  # how long nothing must come before we call it nothing
+WAIT_S = 60.0    # wait for an answer that must arrive
+SILENCE_S = 0.3  # time without an answer that counts as none
 RECV_BYTES = 1 << 18
 UDP_HEADER = struct.Struct(">HHHH")
 UDP_PAYLOAD_MAX = 1392
 
 
 class Wrong(Exception):
-    """The answer is not the one it should be."""
+    """The answer is wrong."""
 
 
 def expect(got, want, about=""):
@@ -106,12 +106,12 @@ class Tcp:
         return self.take(at + len(end))
 
     def ask(self, request, want, about=""):
-        """Send request; the answer must be exactly want (what follows it shows at the next ask)."""
+        """Sends the request. The answer must begin with exactly want; further bytes fail the next ask."""
         self.send(request)
         expect(self.take(len(want)), want, about or _short(request))
 
     def barrier(self, about=""):
-        """Nothing but the version may come now: no answer too many has been sent."""
+        """Checks that only the version follows, so no surplus answer was sent."""
         self.send(b"version\r\n")
         line = self.take_until(b"\r\n")
         if not line.startswith(b"VERSION "):
@@ -128,7 +128,7 @@ class Tcp:
 
 
 def values_of(answer):
-    """{key: (flags, value, cas or None)} of a whole get or gets answer."""
+    """Returns {key: (flags, value, cas or None)} of a complete answer to get or gets."""
     found, at = {}, 0
     while not answer.startswith(b"END\r\n", at):
         end = answer.find(b"\r\n", at)
@@ -167,7 +167,7 @@ class Udp:
         return self._id
 
     def datagram(self, wait_s=WAIT_S):
-        """(id, sequence, total, reserved, payload) or None."""
+        """Returns (id, sequence, total, reserved, payload), or None."""
         if not select.select([self.sock], [], [], wait_s)[0]:
             return None
         data = self.sock.recv(65536)

@@ -2,9 +2,10 @@
 """tools/nic take moves the network of a NIC to the tap of the cache, and undoes that by itself.
 
 Goal: after take the tap has the MTU, MAC, addresses and routes of the interface, and its sessions live; without confirm
-all is as it was, whatever ended between two steps; a service that does not come up is undone at once; each refusal is
-one line and changes nothing. Method: as in nic_tool_test.py, but devbind is a stub that takes the veth away and makes it
-again, and the service a stub that attaches a process to the tap, so addresses, routes and taps are the kernel's own.
+all is restored, whichever process was killed between two steps; a service that does not come up is undone at once; each
+refusal is one line and changes nothing. Method: as in nic_tool_test.py, but devbind is a stub that removes the veth and
+makes it again, and the service is a stub that attaches a process to the tap. Addresses, routes and taps are the
+kernel's.
 """
 
 import contextlib
@@ -26,7 +27,7 @@ ADDRESSES = ("10.50.0.2/24", "10.50.7.7/32", "2001:db8:50::2/64")
 ROUTES = ("-4 route add default via 10.50.0.1 dev take0 metric 100", "-4 route add 10.60.0.0/16 via 10.50.0.9 dev take0 table 77",
           "-6 route add default via 2001:db8:50::1 dev take0 metric 55")
 WAIT_S, LOOK_S = 60, 0.05
-WITHIN_S = 2  # of a take that is not confirmed
+WITHIN_S = 2  # time until a take without confirm is undone
 # The stub makes the veth anew, as a driver makes an interface when it gets its NIC. A word in "kill" ends the processes of
 # take at that step.
 DEVBIND = """#!/bin/sh
@@ -73,7 +74,7 @@ def ip(*words, check=True):
 
 
 def network_of(iface):
-    """MTU, MAC, addresses and routes, without the words that differ by the state of the link."""
+    """Returns MTU, MAC, addresses and routes, without words that depend on the state of the link."""
     link = ip("-o", "link", "show", "dev", iface)
     addresses = re.findall(r"inet6? (\S+)", ip("-o", "addr", "show", "dev", iface))
     routes = [re.sub(r" (linkdown|dead|pref medium|proto \w+)\b", "", line).strip()
@@ -108,7 +109,7 @@ class Take(unittest.TestCase):
         self.before = network_of("take0")
 
     def end_all(self):
-        """The stub of the service and the processes that wait for a confirmation."""
+        """Ends the stub of the service, and the processes that wait for a confirmation."""
         for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
                 if str(self.root).encode() in path.read_bytes():
@@ -127,7 +128,7 @@ class Take(unittest.TestCase):
         return self.run_nic("--within", str(within), "take", AT, "clockoo0", "root")
 
     def timer(self):
-        """Returns the words that the timer of this take ends with."""
+        """Returns the command that the timer of this take runs."""
         return "expire", text(self.root / "run/clockoo-nic/taken/token").strip(), "0"
 
     def driver(self):
@@ -295,7 +296,7 @@ class Take(unittest.TestCase):
         self.refusal("expected seconds, from 1 to 9999", "--within", "0", "take", AT)
 
     def test_systemd_runs_it_where_it_is(self):
-        """The processes of a unit are no part of the session, which logind may end."""
+        """The processes run in a unit, not in the session, which logind may end."""
         (self.root / "run/systemd/system").mkdir(parents=True)
         stubs = self.root / "stubs"
         stubs.mkdir()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
-"""Planted faults (referees/planted_judge.py): what counts as caught, and that a program which does not serve proves nothing.
-Files of memcached's tests: one that hangs is ended.
+"""Planted faults (referees/planted_judge.py): what counts as caught, and that a program which does not serve proves
+nothing. Also tests that a file of memcached's tests that hangs is ended.
 
 Programs of a few lines stand in for the appliance, and a row of one test for the referee.
 """
@@ -61,7 +61,7 @@ def can_isolate():
 
 
 def stand_in(folder, **faults):
-    """A program in the appliance's place below a folder."""
+    """Writes a program in the appliance's place below a folder."""
     (folder / "app").mkdir(parents=True)
     program = folder / "app/clockoo"
     switches = {"ENDS": False, "GETS": True, "ADD_REPLACES": False, **faults}
@@ -112,7 +112,7 @@ class Files(unittest.TestCase):
 @unittest.skipUnless(can_isolate(), "no network namespaces here")
 class Judged(unittest.TestCase):
     def judged(self, **faults):
-        """Returns what a referee says of a stand-in with these faults beside one without."""
+        """Returns a referee's verdict on a stand-in with these faults, compared with one without."""
         with tempfile.TemporaryDirectory(prefix="planted-") as made:
             made = pathlib.Path(made)
             stand_in(made / "clean")

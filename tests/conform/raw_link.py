@@ -30,14 +30,14 @@ def tagged(frame, tag):
 
 
 def mac_of(iface):
-    """sysfs shows the interfaces of the namespace it was mounted in, so ask."""
+    """Asks the kernel for the MAC: sysfs shows the interfaces of the namespace in which it was mounted."""
     said = subprocess.run(["ip", "-o", "link", "show", iface], check=True, capture_output=True,
                           text=True).stdout
     return bytes.fromhex(re.search(r"link/ether (\S+)", said)[1].replace(":", ""))
 
 
 def udp4(ends, payload):
-    """A frame. ends: ((mac, ip, port) from, to)."""
+    """Returns a frame. ends: ((mac, ip, port) of the sender, of the receiver)."""
     (smac, sip, sport), (dmac, dip, dport) = ends
     ip = [socket.inet_aton(sip), socket.inet_aton(dip)]
     udp = struct.pack(">HHHH", sport, dport, 8 + len(payload), 0) + payload
@@ -68,7 +68,7 @@ class Link:
         self.sock.send(frame)
 
     def frames(self, wait_s):
-        """Frames to our MAC that come within that time."""
+        """Yields frames to our MAC that arrive within that time."""
         end = time.monotonic() + wait_s
         while (left := end - time.monotonic()) > 0:
             self.sock.settimeout(left)

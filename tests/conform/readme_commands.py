@@ -1,7 +1,7 @@
 """The commands that a page shows, in its order, and what tests/conform/readme.index says of each.
 
-A command is a line of an indented block or a span of code that begins with a program and has an argument: the
-name of a program alone is none. A line that ends in a backslash goes on; what follows # is a comment.
+A command is a line of an indented block or a span of code that begins with a program and has an argument: a program's
+name alone is no command. A line that ends in a backslash continues; # begins a comment.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ PROGRAM = re.compile(r"(?:\./)?(?:tools|build|tests)/[\w/-]+ |(?:[A-Z]+=\w+ )?me
 CODE = re.compile(r"(?m)^    (?P<line>.*)$|`(?P<span>[^`]+)`")
 COMMENT = re.compile(r"\s+#\s.*")
 WAYS = ("run", "until", "served", "shown")
-# The server of a page's commands, where an appliance of tools/run takes its place.
+# The server's address in a page's commands, which tools/run's appliance replaces.
 SERVER = re.compile(r"\b10\.(?:0\.0|99\.0)\.1\b")
 
 
@@ -24,7 +24,7 @@ class Entry:
 
 
 class Wrong(Exception):
-    """The index is not what it has to be."""
+    """The index is wrong."""
 
 
 def commands_of(text):
@@ -36,7 +36,7 @@ def commands_of(text):
 
 
 def index_of(text):
-    """{command: Entry}. A command stands at the start of a line, how it is run below it."""
+    """Returns {command: Entry}. A command stands at the start of a line, and below it how it is run."""
     found, command = {}, None
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -52,14 +52,14 @@ def index_of(text):
 
 
 def file_of(text, name):
-    """A file that a page shows in a block: what follows its name in a comment."""
+    """Returns a file that a page shows in a block: the lines after a comment with its name."""
     block = re.search(rf"(?m)^    # {re.escape(name)}\n((?:    .*\n|\n(?=    ))+)", text)
     return re.sub(r"(?m)^    ", "", block[1])
 
 
 def command_to_run(command, entry):
     if entry.way == "served":
-        # The command fails if nothing is answered: grep then ends with 1.
+        # The command fails without an answer, since grep then ends with 1.
         asked = SERVER.sub("$CLOCKOO_HOST", command).replace("'", "'\\''")
         return f"./tools/run -q --exec '{asked} | grep .'"
     return entry.argument if entry.way == "run" and entry.argument else command

@@ -67,8 +67,8 @@ read_version(struct item_value *v, const uint8_t *at, uint32_t n)
 	return took;
 }
 
-/* Returns 0 if n bytes, which are whole words, are those of the value from pos on. Wherever TCP
- * has cut the value, every word of it is computed once. */
+/* Returns 0 if n bytes, which are whole words, are those of the value from pos on. Each word of the
+ * value is computed once, also if TCP has cut it in two. */
 static uint64_t
 words_differ(const struct item_value *v, const uint8_t *at, uint32_t n)
 {
@@ -85,8 +85,7 @@ words_differ(const struct item_value *v, const uint8_t *at, uint32_t n)
 		step += LOAD_GOLDEN;
 		high = item_value_word(step, 0);
 		memcpy(&got, at + i, sizeof got);
-		/* The shift is in two steps: without bits to shift, no bit of the
-		 * next word may be added. */
+		/* The shift is made in two steps, because a shift by all 64 bits must give zero. */
 		wrong |= got ^ (low >> shift | high << 1 << (63 - shift));
 		low = high;
 	}

@@ -37,9 +37,8 @@ item_letters(uint32_t bits)
 	return x + 0x4141414141414141ull;
 }
 
-/* Returns the letters of a key, also A..P, from byte 8 * word on, as a whole word. The
- * machines of DPDK are little endian where it matters here: both sides of a comparison
- * are made the same way. */
+/* Returns the letters of a key, also A..P, from byte 8 * word on, as a whole word. The byte order
+ * of the machine does not matter, since both sides of a comparison are made in the same way. */
 static inline uint64_t
 item_key_word(uint32_t key, uint32_t word)
 {
@@ -136,9 +135,9 @@ item_value_differs(const uint8_t *at, uint32_t key, uint32_t len)
 
 /* A value that is written or read in pieces. */
 struct item_value {
-	uint64_t seed; /* of the bytes after the version */
+	uint64_t seed; /* seed of the bytes after the version */
 	uint32_t key, len, version;
-	uint32_t pos; /* bytes done */
+	uint32_t pos; /* bytes written or read so far */
 };
 
 /* Begins to write a value. version counts only for values that carry one. */

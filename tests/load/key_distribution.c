@@ -3,7 +3,7 @@
  */
 #include "key_distribution.h"
 
-#define STEP_SHARE 0.6180339887 /* of n: the golden section spreads neighbours widest */
+#define STEP_SHARE 0.6180339887 /* of n: the golden section spreads neighbours best */
 #define STEP_TRIES 64u
 
 static uint32_t

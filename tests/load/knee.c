@@ -3,7 +3,7 @@
  */
 #include "knee.h"
 
-#define KNEE_DOWN 4.0 /* if even the first rate was too high */
+#define KNEE_DOWN 4.0 /* divisor of the rate while even the first one was too high */
 
 void
 knee_start(struct knee *k, double from, double close)

@@ -60,7 +60,7 @@ is_cancelled(const struct load_core *c)
 bool
 load_core_done_mt(const struct load_core *c)
 {
-	/* Pairs with the store in finish_command: results are whole then. */
+	/* Pairs with the store in finish_command, after which the results are complete. */
 	return atomic_load_explicit(&c->done, memory_order_acquire) ==
 	       atomic_load_explicit(&c->issued, memory_order_relaxed);
 }
@@ -153,7 +153,7 @@ stop_sending(struct load_core *c)
 		return;
 	if (c->open_loop && c->requests_left != 0 && !is_cancelled(c))
 		unsent = schedule_unsent(&c->schedule, c->end_ns);
-	/* The run ended by count: the measured time is what it took. */
+	/* The run ended by the number of requests, so the measured time ends now. */
 	if (c->now_ns < c->end_ns)
 		c->end_ns = c->now_ns > c->from_ns ? c->now_ns : c->from_ns;
 	r->measured_ns = c->end_ns - c->from_ns;
@@ -187,7 +187,7 @@ advance_step(struct load_core *c)
 			stop_sending(c);
 		break;
 	case STEP_DRAIN:
-		/* Each flight is soon answered or overdue. */
+		/* Requests in flight are answered, or time out. */
 		if (c->in_flight == 0)
 			finish_command(c);
 		break;
@@ -307,7 +307,7 @@ note_busy(struct load_core *c, uint64_t now_ns)
 void
 load_core_turn(struct load_core *c, uint64_t now_ns)
 {
-	if (likely(c->step != STEP_DONE)) /* else its results are another thread's */
+	if (likely(c->step != STEP_DONE)) /* otherwise the results belong to the other thread */
 		note_busy(c, now_ns);
 	c->now_ns = now_ns;
 	/* Pairs with the add in load_core_command_mt. */

@@ -11,8 +11,8 @@
  * Units:  ns on the caller's clock, which never goes back.
  * Owner:  all memory is taken at load_core_create.
  * Thread: load_core_turn by one thread; load_core_command_mt, load_core_cancel_mt and
- *         load_core_done_mt by one other thread. Results are that thread's once load_core_done_mt
- *         is true, counters at any time.
+ *         load_core_done_mt by one other thread. That thread may read results once
+ *         load_core_done_mt is true, and counters at any time.
  * Errors: counted (load_counters.h). A lost connection is opened again after LOAD_RECONNECT_NS.
  * Bounds: cfg.conns_max * cfg.depth_max flights over TCP, LOAD_WINDOW_MAX over UDP. A request
  *         without a reply after cfg.timeout_ns is lost.
@@ -29,9 +29,9 @@
 #include "stack/stack.h"
 
 #define LOAD_WINDOW_MAX   4096u        /* flights over UDP; a power of two, 12 of an ID's 16 bits */
-#define LOAD_PORTS_MAX    64u          /* of our own, over UDP */
+#define LOAD_PORTS_MAX    64u          /* our own ports, over UDP */
 #define LOAD_DEPTH_MAX    1024u        /* requests of one connection in flight */
-#define LOAD_RECONNECT_NS 100000000ull /* between two tries to open the same connection */
+#define LOAD_RECONNECT_NS 100000000ull /* time between two attempts to open the same connection */
 
 enum load_transport { LOAD_UDP, LOAD_TCP };
 
@@ -44,7 +44,7 @@ struct load_config {
 	uint32_t local_ports; /* UDP: the stack's udp_ports; a power of two */
 	uint32_t conns_max;   /* of this core; TCP */
 	uint32_t depth_max;   /* per connection; TCP */
-	uint32_t burst;       /* frames taken a turn at most; 0: BURST_MAX */
+	uint32_t burst;       /* most frames received in a turn; 0: BURST_MAX */
 	uint64_t timeout_ns;
 	uint32_t core, cores; /* this core, and the number of cores: its share of the keys */
 	uint64_t seed;
@@ -60,17 +60,17 @@ struct load_command {
 	enum load_task task;
 	uint32_t conns; /* TCP: of this core */
 	uint32_t depth; /* TCP: per connection; UDP: of this core */
-	double rate;    /* of this core, a second; 0: closed loop */
+	double rate;    /* requests a second of this core; 0: closed loop */
 	enum arrivals arrivals;
-	uint64_t warmup_ns;  /* not measured */
-	uint64_t measure_ns; /* after the warm-up */
-	uint64_t requests;   /* end after this many measured ones; 0: by time alone */
+	uint64_t warmup_ns;  /* time before measuring begins */
+	uint64_t measure_ns; /* measured time, after the warm-up */
+	uint64_t requests;   /* end after this many measured requests; 0: by time alone */
 };
 
 /* The results of a command. */
 struct load_result {
 	struct counter all[LOAD_COUNTER_COUNT];      /* since the command was issued */
-	struct counter measured[LOAD_COUNTER_COUNT]; /* of these, in the measured time */
+	struct counter measured[LOAD_COUNTER_COUNT]; /* of requests due while measuring */
 	uint64_t measured_ns;
 	struct reply_mismatch mismatch;
 	struct histogram latency;

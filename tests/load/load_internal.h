@@ -13,23 +13,23 @@
 #include <stdatomic.h>
 
 #define RESOLVE_EVERY_NS    1000000000ull /* interval of lookups of the server's MAC */
-#define CONNECT_WAIT_NS     5000000000ull /* for all connections; then a run begins without some */
-#define CLOSE_NS            100000000ull  /* for our FINs to be answered */
+#define CONNECT_WAIT_NS     5000000000ull /* a run begins then without missing connections */
+#define CLOSE_NS            100000000ull  /* longest wait for answers to our FINs */
 #define CONNECTS_A_TURN     32u
-#define REQUESTS_A_TURN     512u /* sent in a turn; the transmit queue holds no more */
-#define OVERDUE_TURNS       16u  /* between two checks for overdue requests */
+#define REQUESTS_A_TURN     512u /* most requests of a turn, as the transmit queue has room for */
+#define OVERDUE_TURNS       16u  /* turns between two checks for overdue requests */
 #define OVERDUE_AT_ONCE     64u  /* flights or connections checked at a time */
 #define QUARANTINE_TIMEOUTS 4u
 #define QUARANTINE_MAX      (LOAD_WINDOW_MAX / 2)
 #define FILL_TRIES          20u
 #define UDP_SLOT_MASK       (LOAD_WINDOW_MAX - 1)
-#define UDP_ID_STEP         LOAD_WINDOW_MAX /* from one use of a slot to the next */
-#define LOAD_WRITES_A_TRY   16u             /* reservations taken of a connection at a time */
+#define UDP_ID_STEP         LOAD_WINDOW_MAX /* added to a slot's ID for its next use */
+#define LOAD_WRITES_A_TRY   16u             /* most reservations taken of a connection at a time */
 
 struct flight {
 	uint64_t due_ns;  /* when it was due: latency counts from here */
-	uint64_t sent_ns; /* when it was sent, for the timeout; of a slot in quarantine: its end */
-	uint32_t version; /* of a set */
+	uint64_t sent_ns; /* when it was sent, for the timeout; in a slot in quarantine: its end */
+	uint32_t version; /* version of a set's value */
 	uint16_t id;      /* UDP */
 	uint8_t op;       /* enum load_op */
 	uint8_t tries;    /* UDP: 0 is a free slot */
@@ -38,17 +38,17 @@ struct flight {
 /* The state of a reply over UDP, one for each flight. */
 struct udp_reply {
 	struct reply_reader reader;
-	uint16_t sequence; /* of the next datagram */
+	uint16_t sequence; /* sequence number of the next datagram */
 };
 
 struct load_conn {
 	struct conn *c; /* NULL: closed */
-	bool open;      /* usable: opened() was called and we did not close it */
+	bool open;      /* opened() was called, and we have not closed it */
 	bool queued;    /* in the ring of connections that may send */
 	bool writing;   /* a value is only partly in the send queue */
 	uint32_t head, count;
 	uint64_t retry_at_ns;
-	struct item_value value; /* being written */
+	struct item_value value; /* the value being written */
 	struct reply_reader reader;
 };
 
@@ -85,7 +85,7 @@ struct load_core {
 	uint32_t fill_next, fill_end; /* keys */
 	uint32_t in_flight;
 	uint32_t turns;
-	uint32_t head_bytes; /* of a request, without a value */
+	uint32_t head_bytes; /* most bytes of a request, without a value */
 
 	struct flight *flights;
 	uint32_t *keys; /* multiget keys for each flight */

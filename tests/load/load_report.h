@@ -1,5 +1,5 @@
 /*
- * load_report.h - the results of a run: those of all cores as one, for people and for programs.
+ * load_report.h - merges the results of all cores, and prints them as a table and as JSON.
  *
  * Shape:  a point is one run: its settings and its results. A report is points in the order they
  *         were run.
@@ -16,18 +16,18 @@
 #define LOAD_POINTS_MAX 256u
 
 struct load_point {
-	/* settings; of all cores together */
+	/* settings, of all cores together */
 	uint32_t conns, depth;
 	double rate; /* 0: closed loop */
 	/* results */
 	double seconds;
-	double requests_s; /* answered ones */
-	double keys_s;     /* of answered gets */
+	double requests_s; /* answered requests a second */
+	double keys_s;     /* keys a second of answered gets */
 	double sent_bytes_s, received_bytes_s;
 	double busy; /* share of time in turns that moved a frame; 1: the generator is the limit */
 	double mean_us, p50_us, p90_us, p99_us, p999_us, max_us;
 	uint64_t measured[LOAD_COUNTER_COUNT];
-	uint64_t all[LOAD_COUNTER_COUNT]; /* also of the warm-up, for wrong answers */
+	uint64_t all[LOAD_COUNTER_COUNT]; /* with the warm-up, whose answers may be wrong */
 };
 
 struct load_report {

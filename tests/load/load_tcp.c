@@ -90,7 +90,7 @@ tcp_failed(void *arg, struct conn *conn, enum conn_failure why)
 {
 	struct load_core *c = arg;
 
-	(void)why; /* the stack has a counter for each */
+	(void)why; /* the stack counts failures by reason */
 	counter_add(&c->result.all[LOAD_CONNECT_FAILED], 1);
 	tcp_gone(arg, conn);
 }
@@ -208,7 +208,7 @@ write_value(struct load_core *c, struct load_conn *lc)
 	return true;
 }
 
-/* Writes one request, which has a reservation; of a long value only what fits with it. */
+/* Writes one request, which has a reservation, and as much of a long value as fits. */
 static void
 write_request(struct load_core *c, struct load_conn *lc)
 {
@@ -348,7 +348,7 @@ load_tcp_receive(struct load_core *c)
 {
 	struct conn *conn;
 
-	/* A connection is ready once for all that a turn received. */
+	/* A connection becomes ready once a turn, for all that it received in it. */
 	while ((conn = stack_pop_ready(c->stack)) != NULL)
 		read_conn(c, &c->conns[c->slot_conn[conn_slot(conn)]]);
 }

@@ -229,7 +229,7 @@ load_udp_receive(struct load_core *c)
 	}
 }
 
-/* Sends a request again, as a new one: keys of the fill must arrive. */
+/* Sends a lost request of the fill again, as a new one, since all keys must be stored. */
 static bool
 send_again(struct load_core *c, struct flight *f)
 {
@@ -243,7 +243,7 @@ send_again(struct load_core *c, struct flight *f)
 	f->tries++;
 	reply_begin(&c->replies[slot].reader);
 	c->replies[slot].sequence = 0;
-	if (udp_flow_room(c->stack) != 0) /* else the next timeout tries again */
+	if (udp_flow_room(c->stack) != 0) /* without room the next timeout tries again */
 		emit(c, f, &req);
 	return true;
 }

@@ -193,7 +193,7 @@ read_get_line(struct reply_reader *r, const struct workload *w, const struct req
 	return after_meta_key(r, req, sink->tally);
 }
 
-/* Counts which of two lines it is. */
+/* Counts a line that is one of these two. */
 static enum line_means
 one_of(struct view line, const char *const words[2], const enum load_counter what[2],
        struct counter *tally)
@@ -301,9 +301,8 @@ short_equal(const uint8_t *at, uint32_t room, const uint8_t *words, uint32_t len
 }
 
 /*
- * Compares with the usual result of a get: the value of the next key, as it was stored, all in
- * one piece. Returns its bytes; 0 if it is anything else, or cut, which the path through lines
- * decides.
+ * Compares with the usual result of a get: the next key's value, as stored, in one piece. Returns
+ * its bytes, or 0 for anything else, which the slow path reads.
  */
 static uint32_t
 expected_value(const struct workload *w, uint32_t key, const uint8_t *at, uint32_t len)
@@ -421,8 +420,7 @@ read_slow(struct reply_reader *r, const struct workload *w, const struct request
 	return means == LINE_LAST ? REPLY_DONE : REPLY_MORE;
 }
 
-/* True on the fast path: a get of one key, its value and the end after it, all
- * in this piece and right. */
+/* True if this piece has the whole reply to a get of one key, and all of it is right. */
 static inline bool
 read_fast(const struct reply_reader *r, const struct workload *w, const struct request *req,
 	  struct view in)

@@ -31,7 +31,7 @@ enum reply_state {
 struct reply_mismatch {
 	bool seen;
 	uint32_t key, len;
-	uint32_t before; /* the byte is before this place in the value; 0: length or flags */
+	uint32_t before; /* the wrong byte is before this place; 0: length or flags */
 };
 
 struct reply_reader {
@@ -43,8 +43,8 @@ struct reply_reader {
 	uint32_t found; /* values in this reply so far */
 	uint32_t left;  /* bytes of the value to come */
 	struct item_value value;
-	uint32_t line_len; /* of the cut line in line[] */
-	uint8_t *line;     /* REPLY_LINE_MAX bytes of the caller's */
+	uint32_t line_len; /* bytes of the cut line in line[] */
+	uint8_t *line;     /* REPLY_LINE_MAX bytes, which the caller owns */
 };
 
 struct reply_sink {
@@ -59,7 +59,8 @@ reply_begin(struct reply_reader *r)
 	r->next = r->found = r->line_len = 0;
 }
 
-/* Reads on. *used: how much of in belongs to this reply; all of it unless REPLY_DONE. */
+/* Reads the next piece. *used: bytes of it that belong to this reply; all of them unless
+ * REPLY_DONE. */
 enum reply_status reply_read(struct reply_reader *r, const struct workload *w,
 			     const struct request *req, const struct reply_sink *sink,
 			     struct view in, uint32_t *used);

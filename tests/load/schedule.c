@@ -6,7 +6,7 @@
 #include <math.h>
 
 #define LN_2      0.69314718055994530942
-#define FRAC_BITS 24u /* of a mantissa */
+#define FRAC_BITS 24u /* bits of a mantissa */
 #define REST_BITS (FRAC_BITS - SCHEDULE_STEP_BITS)
 
 /*

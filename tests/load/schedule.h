@@ -2,9 +2,9 @@
  * schedule.h - the time when the next request of an open loop is due.
  *
  * The schedule does not wait for the server. A request that could not be sent when it was due is
- * sent late, and its latency counts from when it was due. Measured from the moment of sending,
- * the requests that a stall delayed would be missing: "coordinated omission" (G. Tene, "How NOT
- * to Measure Latency").
+ * sent late, and its latency counts from when it was due. If latency counted from the time of
+ * sending, a stall's delay of later requests would not be seen: "coordinated omission" (G. Tene,
+ * "How NOT to Measure Latency").
  *
  * Shape:  a cursor; requests not sent yet follow from it, so a backlog needs no memory.
  * Units:  ns; rate in requests a second. Fractions of a ns are kept.
@@ -24,11 +24,11 @@ enum arrivals { ARRIVALS_CONSTANT, ARRIVALS_POISSON };
 
 struct schedule {
 	enum arrivals arrivals;
-	double gap_ns; /* the mean */
+	double gap_ns; /* mean gap */
 	double next_ns;
 	uint64_t due_ns; /* next_ns, as a whole number */
 	struct load_rng rng;
-	float minus_ln[SCHEDULE_STEPS + 1]; /* of 1/2 to 1 */
+	float minus_ln[SCHEDULE_STEPS + 1]; /* table of -ln for 1/2 to 1 */
 };
 
 void schedule_start(struct schedule *s, enum arrivals arrivals, double rate, uint64_t now_ns,
@@ -41,7 +41,7 @@ schedule_due_ns(const struct schedule *s)
 	return s->due_ns;
 }
 
-/* Moves on: the request that was due has been sent. */
+/* Advances the schedule: the request that was due has been sent. */
 void schedule_pop(struct schedule *s);
 
 /* Returns how many requests are due before end_ns and were not popped: an

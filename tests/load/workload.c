@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-#define NUMBER_BYTES 10u /* of a 32-bit number */
+#define NUMBER_BYTES 10u /* digits of a 32-bit number */
 #define SET_WORDS    16u /* "set " and " 0 0 " and the line's end, with room to spare */
 #define GET_WORDS    16u
 

@@ -39,11 +39,11 @@ struct workload {
 	enum load_protocol protocol;
 	struct key_distribution keys;
 	struct size_distribution key_size, value_size;
-	double set_share, delete_share; /* of the requests; the others are gets */
+	double set_share, delete_share; /* shares of the requests; the others are gets */
 	uint32_t multiget;              /* keys of a get */
 	/* computed by workload_init */
-	uint32_t set_below, delete_below; /* of 2^32 */
-	struct value_line line;           /* of a value of value_size.least bytes */
+	uint32_t set_below, delete_below; /* shares as parts of 2^32 */
+	struct value_line line;           /* the line of a value of value_size.least bytes */
 	struct fast_value fast;
 };
 
@@ -51,8 +51,8 @@ struct workload {
 struct request {
 	enum load_op op;
 	uint32_t key_count;
-	uint32_t version; /* of a set */
-	uint32_t *keys;   /* numbers, in the order of the request */
+	uint32_t version; /* version of a set's value */
+	uint32_t *keys;   /* numbers of keys, in the order of the request */
 };
 
 void workload_init(struct workload *w);

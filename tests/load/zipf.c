@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-/* If s is closer to 1 than this, the integral of x^-s is taken for the logarithm: both then
- * differ by less than a part in 10^7 over 32 bits of ranks. */
+/* If s is closer to 1 than this, the logarithm is used as the integral of x^-s: both then differ by
+ * less than a part in 10^7 over 32 bits of ranks. */
 #define S_IS_ONE 1e-8
 
 static double

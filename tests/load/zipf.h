@@ -20,7 +20,7 @@
 
 struct zipf {
 	double s;
-	double low, span; /* the areas drawn from: low .. low + span */
+	double low, span; /* the range of areas drawn: low .. low + span */
 	double squeeze;   /* a draw closer to its rank than this needs no second check */
 	uint32_t n;
 };

@@ -1,7 +1,7 @@
-"""A clean Debian of this machine's release, as debootstrap makes it, with what the package depends on and nothing else.
+"""A clean Debian of this machine's release, as debootstrap makes it, with the package's dependencies and nothing else.
 
-Made under the build folder, and anew when the package needs something else; every test gets a copy. Commands run in it in a mount namespace of
-their own, so that what is mounted for them goes with them and the copy can be removed as a folder.
+It is made below the build folder, and again when the dependencies change; every test gets a copy. Commands run in a
+mount namespace of their own, so their mounts end with them, and the copy can be removed as a folder.
 """
 
 import os
@@ -17,9 +17,9 @@ import apt_source  # noqa: E402
 from apt_source import Missing, remove  # noqa: E402
 
 MAKE_S, RUN_S = 900, 300
-# Packages that every Debian that boots has, and debootstrap's smallest one lacks.
+# Packages that debootstrap's smallest Debian lacks, and every Debian that boots has.
 MACHINE = ["udev"]
-# No service starts because a package was installed here.
+# No service is started when a package is installed.
 POLICY = "#!/bin/sh\nexit 101\n"
 ENTER = """for m in proc sys dev; do mkdir -p "$0/$m"; mount --rbind "/$m" "$0/$m"; done
 mount -t tmpfs tmpfs "$0/run"
@@ -28,7 +28,7 @@ exec chroot "$0" /bin/sh -c "$1"
 
 
 def run(root, command, seconds=RUN_S):
-    """(status, output) of a shell's command in that root."""
+    """Runs a shell command in that root. Returns (status, output)."""
     done = subprocess.run(
         ["unshare", "-m", "--propagation", "private", "sh", "-ec", ENTER, str(root), command],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -39,25 +39,25 @@ def run(root, command, seconds=RUN_S):
 
 
 def depends_of(package):
-    """Names alone, the first of alternatives."""
+    """Returns the names of the package's dependencies, and of alternatives the first."""
     text = subprocess.run(["dpkg-deb", "-f", str(package), "Depends"], capture_output=True, text=True,
                           check=True).stdout
     return [re.sub(r"\(.*?\)", "", one.split("|")[0]).strip() for one in text.split(",")]
 
 
 def recipe(package):
-    """Returns what a clean Debian is made of: another recipe, another Debian."""
+    """Returns the ingredients of a clean Debian, which is made again if they change."""
     return "\n".join([apt_source.release(), *depends_of(package), *MACHINE, ENTER, POLICY]) + "\n"
 
 
 def is_current(base, words):
-    """Returns True if it was made whole, by that recipe."""
+    """Returns True if the folder was completed by this recipe."""
     note = recipe_of(base)
     return base.exists() and note.exists() and note.read_text() == words
 
 
 def recipe_of(base):
-    """Beside it, as nothing may lie in it that Debian has not."""
+    """Returns the file with the recipe, beside the root, which may have no files that Debian lacks."""
     return base.with_name(base.name + ".recipe")
 
 
@@ -88,7 +88,7 @@ def make(base, package):
 
 
 def take(build, package):
-    """A fresh copy; the caller removes it."""
+    """Returns a fresh copy, which the caller removes."""
     if os.geteuid() != 0:
         raise Missing("a clean root needs root")
     if shutil.which("debootstrap") is None:

@@ -1,7 +1,7 @@
 """The installed package in a machine of its own: systemd, udev, a NIC on vfio-pci.
 
-A clean Debian with the package in it is the guest's whole file system; QEMU and the kernel are those
-of tests/boot. What the unit's sandbox would forbid, fails here.
+A clean Debian with the package in it is the guest's whole file system; QEMU and the kernel are those of tests/boot. So
+anything that the unit's sandbox forbids fails here.
 """
 
 import pathlib
@@ -21,8 +21,8 @@ from boot_guest import DEBIAN_BOOT_S, Guest, in_a_machine  # noqa: E402, F401
 
 Missing = (boot_image.Missing, boot_kernel.Missing)
 MEMORY_MB = 2048
-START_S = 300  # more than the TimeoutStartSec of 180 s, which decides
-# Nobody reads them in the guest, and it unpacks every byte.
+START_S = 300  # more than the unit's TimeoutStartSec, 180 s
+# Files that the guest does not need: it takes long to unpack them.
 LEFT_OUT = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/i18n",
             "usr/share/perl", "usr/lib/x86_64-linux-gnu/perl", "usr/lib/gcc", "usr/lib/locale",
             "usr/lib/x86_64-linux-gnu/gconv", "var/lib/apt", "var/lib/dpkg/info", "var/cache",
@@ -42,8 +42,8 @@ protocol:
   conn_limit: 256
 """
 WATCHDOG_S = 4
-DISK_MB = 64  # twice what a full cache takes
-FLASH_MB = 256  # the least; of the file hardly anything is written
+DISK_MB = 64  # twice the saved items of a full cache
+FLASH_MB = 256  # the least size; little of it is written
 PACKAGE = "clockoo.deb"
 
 
@@ -64,7 +64,7 @@ def make_image(image, kernel, root, package):
     archive.file("bin/busybox" if not (root / "bin").is_symlink() else "usr/bin/busybox",
                  pathlib.Path(boot_image.tool("busybox")).read_bytes())
     boot_image.add_modules(archive, kernel)
-    # To be installed over itself, for which dpkg wants its own notes.
+    # The package is installed again later, for which dpkg needs its records.
     archive.file(PACKAGE, loose(package), 0o644)
     for path in sorted(root.glob("var/lib/dpkg/info/clockoo.*")):
         archive.file(str(path.relative_to(root)), path.read_bytes(), path.stat().st_mode & 0o7777)
@@ -93,7 +93,7 @@ def make_disks(folder):
 
 
 def configure(guest):
-    """The NIC is bound, the disk mounted where the unit lets the service write; (the NIC, its driver)."""
+    """Binds the NIC, and mounts the disk where the unit lets the service write. Returns the NIC and its driver."""
     nic = boot_tap.find_nic(guest)
     bound = boot_tap.bind(guest, nic, "clockoo-nic")
     guest.must("udevadm settle && mkdir -p /var/lib/clockoo && mount -t ext4 /dev/nvme0n1 /var/lib/clockoo")
@@ -103,7 +103,8 @@ def configure(guest):
 
 
 def before_a_nic(tally, guest):
-    """The installed file names no NIC: the service uses 127.0.0.1, and a taken port ends one start, not many."""
+    """Tests the installed configuration, which names no NIC: the service uses 127.0.0.1, and a port in use ends it
+    without restarts."""
     guest.must("busybox ip link set lo up && systemctl start clockoo", START_S)
     text = guest.must("printf 'version\\r\\nquit\\r\\n' | busybox nc 127.0.0.1 11211")
     tally.check("in a machine: as installed it serves on 127.0.0.1", "VERSION" in text, text)
@@ -148,11 +149,12 @@ def service(tally, guest, clock):
 
 
 def watchdog(tally, guest):
-    """A program whose cores stand still is ended and started again."""
+    """Tests that a program whose cores are stopped is killed and started again."""
     guest.must("mkdir -p /run/systemd/system/clockoo.service.d && printf "
                f"'[Service]\\nWatchdogSec={WATCHDOG_S}\\n' >/run/systemd/system/clockoo.service.d/w.conf "
                "&& systemctl daemon-reload && systemctl start clockoo", START_S)
-    # Process 0 would be the shell that is asked: a slow machine's watchdog may have ended it already.
+    # Waits for a process: on a slow machine the watchdog may have killed it already, and pid 0 would mean the shell
+    # itself.
     guest.must("for i in $(seq 100); do pid=$(systemctl show -P MainPID clockoo); [ $pid != 0 ] && break; sleep 0.5; done; "
                "[ $pid != 0 ] && kill -STOP $pid")
     status, text = guest.run(f"for i in $(seq {30 * WATCHDOG_S}); do sleep 1; "
@@ -164,7 +166,8 @@ def watchdog(tally, guest):
 
 
 def crash(tally, guest):
-    """A signal of a crash: its words are in the journal, systemd starts it again; core files are asked for."""
+    """Tests a crash by a signal: the journal has its report, systemd restarts the service, and a core file exists if
+    enabled."""
     guest.must("systemctl start clockoo", START_S)
     before = guest.must("systemctl show -P NRestarts clockoo").strip()
     limits = guest.must("grep core.file /proc/$(systemctl show -P MainPID clockoo)/limits").split()
@@ -180,7 +183,7 @@ def crash(tally, guest):
 
 
 def flash(tally, guest):
-    """A block device is closed to the unit, until a drop-in allows that one."""
+    """Tests that the unit may not open a block device until a drop-in allows it."""
     drop_in = "/run/systemd/system/clockoo.service.d/flash.conf"
     device = "/dev/nvme1n1"
     guest.must("systemctl stop clockoo; chown clockoo " + device + f" && printf 'flash:\\n  device: {device}\\n' "
@@ -201,13 +204,13 @@ def flash(tally, guest):
 
 
 def take_kernel(build):
-    """Over the network, the first time; Missing, if there can be no machine here."""
+    """Gets the kernel, over the network the first time. Raises Missing if no machine can be emulated here."""
     boot_tap.allowed()
     return boot_kernel.take(build)
 
 
 def run(tally, build, root, kernel, package, clock):
-    """clock() is the seconds since this began."""
+    """Runs all tests in the machine. clock() returns the seconds since the begin."""
     image = build / "boot/debian.cpio"
     size = make_image(image, kernel, root, package)
     print(f"   an image of {size / 1e6:.0f} MB", flush=True)

@@ -1,8 +1,7 @@
-"""The cache in the machine outlives its service, and the machine's own restart: filled over the wire, ended
-in some way, and all there.
+"""The items outlive their service, and a restart of the machine: the cache is filled over the wire, ended in several
+ways, and has all items again.
 
-Every value follows from its key, so what comes back is compared byte by byte. Times are limits after
-which nobody answers any more.
+Every value follows from its key, so values are compared byte by byte. Times are limits for an answer.
 """
 
 import time
@@ -12,13 +11,13 @@ import boot_client
 KEYS, LARGE_OF, LARGE_BYTES, BATCH = 2000, 100, 50_000, 40
 START_S = 240
 LOAD_TRIES, LOAD_STEP_S = 240, 0.5
-# How the service ends; what it then calls its start (stats).
+# How the service is ended, and the kind of start that `stats` shows then.
 ENDS = (
-    # Installing the package leaves what runs alone.
+    # Installing the package does not restart a running service.
     ("a package upgrade, systemctl restart", "before=$(systemctl show -P MainPID clockoo); "
      "dpkg -i /clockoo.deb 2>&1 && [ $(systemctl show -P MainPID clockoo) = $before ] && "
      "systemctl restart clockoo", "attached"),
-    # systemd waits for RestartSec first.
+    # systemd waits for RestartSec before it restarts the service.
     ("kill -9, and systemd starts it", "before=$(systemctl show -P NRestarts clockoo); "
      "kill -9 $(systemctl show -P MainPID clockoo); for i in $(seq 100); do sleep 0.5; "
      "[ $(systemctl show -P NRestarts clockoo) != $before ] && "
@@ -61,7 +60,7 @@ def stats(conn, *names):
 
 
 def kept(tally, guest, host, clock):
-    """From a service that is stopped to one that is stopped."""
+    """Tests each end. Begins and ends with a stopped service."""
     guest.must("systemctl start clockoo", START_S)
     with boot_client.connect(host) as conn:
         fill(conn)
@@ -85,7 +84,7 @@ def kept(tally, guest, host, clock):
 
 
 def reboot(guest, host):
-    """The machine goes down with a service that runs. How many items that had."""
+    """Shuts the machine down while the service runs. Returns the number of its items."""
     with boot_client.connect(host) as conn:
         judge(conn)
         items, = stats(conn, "curr_items")
@@ -94,7 +93,7 @@ def reboot(guest, host):
 
 
 def loaded(tally, guest, host, items, clock):
-    """In the machine that came up again: memory.save has brought back what memory.file lost."""
+    """Tests the machine after its restart: memory.save has restored the items that memory.file has lost."""
     guest.must("systemctl start clockoo", START_S)
     wrong, found, took_us = None, [], "-"
     try:

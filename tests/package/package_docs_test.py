@@ -1,8 +1,8 @@
 #!/usr/bin/python3 -B
-"""The documents of the package, for a reader who has nothing else. Goal: every link of its pages leads to a page of it, none
-calls a program by its path in the source tree, and clockoo-nic's manual page names each verb and option
-that its --help does; its unit waits for the clock and leaves core files to who asks for them; a clean
-Debian is made anew when a dependency changes. Method: pages and unit as they are packed, without building anything.
+"""The documents of the package, for a reader who has nothing else. Goal: every link of a page leads to a page in the
+package, no page calls a program by its path in the source tree, and clockoo-nic's manual page names each verb and
+option of its --help. The unit waits for the clock, and writes no core file unless asked to. A clean Debian is made
+again when a dependency changes. Method: pages and unit as they are packed, without building anything.
 """
 
 import os
@@ -61,7 +61,7 @@ class UnitTest(unittest.TestCase):
     def test_it_waits_for_the_clock_and_a_core_file_is_asked_for(self):
         unit = (ROOT / "tools/debian/clockoo.service").read_text().splitlines()
         self.assertIn("After=time-sync.target", unit)
-        # Soft and hard limit: --enable-coredumps raises the one to the other.
+        # Soft and hard limit: --enable-coredumps raises the soft one to the hard one.
         self.assertIn("LimitCORE=0:infinity", unit)
 
 
@@ -73,7 +73,7 @@ class CleanRootTest(unittest.TestCase):
                 words = clean_root.recipe("package")
                 self.assertFalse(clean_root.is_current(base, words))
                 base.mkdir()
-                self.assertFalse(clean_root.is_current(base, words))  # left by an older test, without a note
+                self.assertFalse(clean_root.is_current(base, words))  # a folder of an older test, without a recipe
                 clean_root.recipe_of(base).write_text(words)
                 self.assertTrue(clean_root.is_current(base, clean_root.recipe("package")))
                 needs.append("libmicrohttpd12t64")

@@ -1,7 +1,7 @@
 """Another release of Debian as a folder: made once by mmdebstrap, kept, and entered with a copy of the sources.
 
-Nothing is installed in it but Debian's smallest and what tools/install puts there, as for somebody who tries
-README's first command. Commands run in a mount namespace of their own, so what is mounted for them goes with them.
+It has only Debian's smallest system and the packages of tools/install, as for a user who tries the README's first
+command. Commands run in a mount namespace of their own, so their mounts end with them.
 """
 
 import os
@@ -13,22 +13,22 @@ import apt_source
 import clean_root
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCES = "clockoo"  # the folder of the copy, below /
-# Packages beside the smallest Debian that its archive needs to be reached.
+SOURCES = "clockoo"  # folder of the copied sources, below /
+# Packages that the smallest Debian needs, in addition, to reach its archive.
 BESIDE = "ca-certificates"
-# The folder is a mount point, as / of a machine is: tools make what lies below it private.
+# Makes the folder a mount point, as a machine's / is, since tools make the mounts below it private.
 ENTER = "mount --rbind \"$0\" \"$0\"\n" + clean_root.ENTER
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 
 
 def command(tree, words):
-    """The command line that runs a shell's words in the tree, in the folder of the sources."""
+    """Returns the command that runs a shell's words in the tree, in the folder of the sources."""
     return ["env", "-i", *(f"{name}={value}" for name, value in ENVIRONMENT.items()), "unshare", "-m", "--propagation",
             "private", "sh", "-ec", ENTER, str(tree), f"cd /{SOURCES} && {words}"]
 
 
 def make(tree, suite):
-    """The tree, if it is not there."""
+    """Makes the tree unless it exists."""
     if (tree / "etc/debian_version").exists():
         return
     apt_source.make_tree(tree, suite, f"making {tree.name}", "--mode=root", "--variant=minbase", f"--include={BESIDE}")
@@ -42,7 +42,8 @@ def _listed():
 
 
 def copy_sources(tree):
-    """Brings the tree's sources up to date; what is built from files that did not change stays built."""
+    """Brings the tree's sources up to date. Files that have not changed keep their times, so they are not built
+    again."""
     there, wanted = tree / SOURCES, _listed()
     for name in wanted:
         old, new = there / name, ROOT / name

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The script that is played, for the signal handler when our own ensure() ends the process. */
+/* The script that is being played. The signal handler names it if an ensure() ends the process. */
 static const struct script *volatile running;
 
 static void

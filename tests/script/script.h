@@ -2,7 +2,7 @@
  * script.h - a conversation with the stack, written as text (README.md): segments of a peer,
  * actions of the user, and every segment that must be answered.
  *
- * Shape:  a script is a list of steps, `use` already replaced by the steps it stands for.
+ * Shape:  a script is a list of steps, with the steps of a macro in place of each `use`.
  * Units:  sequence numbers count from each side's SYN (0); lengths and windows in bytes, windows
  *         as in the header; times in ns.
  * Owner:  script_book_free gives back all that script_book_read took.
@@ -25,10 +25,10 @@ enum script_verb {
 	DO_WAIT,     /* time passes */
 	DO_FROM,     /* the peer uses another port from now on */
 	DO_TO,       /* the peer sends to another port of ours from now on */
-	DO_READ,     /* the user reads this many bytes, and they are the peer's */
+	DO_READ,     /* the user reads this many bytes, which must be the peer's */
 	DO_READING,  /* from now on the user reads all bytes at once */
 	DO_WRITE,    /* the user queues this many bytes */
-	DO_CONNECT,  /* the user opens a connection to the peer's port; number: it is refused */
+	DO_CONNECT,  /* the user connects to the peer's port; number: that is refused */
 	DO_CLOSE,    /* the user closes */
 	DO_LEAVE,    /* the user closes, and wants no more events */
 	DO_ABORT,    /* the user resets */
@@ -45,7 +45,7 @@ enum script_verb {
 	DO_EOF,      /* conn_eof() */
 	DO_READABLE, /* conn_peek() shows this many bytes */
 	DO_HELD,     /* connections hold this many received frames */
-	DO_STATE,    /* the connection's, by its RFC name */
+	DO_STATE,    /* the connection's state, by its RFC name */
 	DO_COUNT,    /* a counter of the stack */
 };
 
@@ -56,7 +56,7 @@ struct script_where {
 
 struct script_step {
 	enum script_verb verb;
-	struct script_where at, via; /* via.line 0: in the script itself; else its `use` */
+	struct script_where at, via; /* via: where the macro is used; line 0: no macro */
 	struct script_seg seg;       /* in, out */
 	uint32_t times;              /* in, out: repetitions */
 	uint64_t number;
@@ -75,7 +75,7 @@ struct script {
 	struct stack_config stack;
 	uint32_t mtu, caps;
 	uint32_t local;  /* enum local: the address of ours that is used */
-	bool local_said; /* the script names it; else any may be used */
+	bool local_said; /* the script names the address; otherwise any is used */
 	bool kernel;     /* the kernel is beside the cache */
 	struct script_steps steps;
 };
@@ -85,7 +85,7 @@ struct script_book {
 	uint32_t count, room;
 	struct script_define *define;
 	uint32_t define_count, define_room;
-	char **file; /* names, which outlive the steps that point at them */
+	char **file; /* names of files, to which the steps point */
 	uint32_t file_count, file_room;
 	char error[SCRIPT_ERROR_BYTES];
 };
@@ -97,8 +97,8 @@ void script_book_free(struct script_book *book);
 
 /* ---- script_play.c ---- */
 
-/* Plays a script. True if all is as written; else the difference is written to
- * error, with file and line. */
+/* Plays a script. False if something differs: error then names the first difference, with file and
+ * line. */
 bool script_play(const struct script *script, char error[SCRIPT_ERROR_BYTES]);
 
 /* Changes a script to IPv6, with an MTU that keeps the lengths of segments. */

@@ -1,11 +1,11 @@
 /*
  * script_frame.h - a segment in the fields of a script, and as bytes of a frame.
  *
- * Written and read without lib/wire's TCP code, so that a script is a second opinion on it.
+ * Segments are written and read without lib/wire's TCP code, so that a script checks that code.
  *
  * Units:  seq, ack, TSval and TSecr as on the wire; len in bytes of text.
  * Thread: pure functions.
- * Errors: false: not TCP over IP. A wrong length, checksum or option of our own is words.
+ * Errors: false: not TCP over IP. A wrong length, checksum or option of our own is named in words.
  * Bounds: SCRIPT_SACKS_MAX blocks, SCRIPT_OPTION_BYTES bytes of options (RFC 9293 section 3.1).
  */
 #ifndef CLOCKOO_SCRIPT_FRAME_H
@@ -40,12 +40,12 @@ enum script_option {
 	OPT_SACK_PERMITTED = 1u << 2,
 	OPT_TIMESTAMPS = 1u << 3,
 	OPT_SACK = 1u << 4,
-	OPT_RAW = 1u << 5, /* in only: these bytes, and nothing else */
+	OPT_RAW = 1u << 5, /* in only: the options are these bytes */
 };
 
 struct script_options {
 	uint32_t seen; /* enum script_option */
-	bool given;    /* the script states the options; else they may be any */
+	bool given;    /* the script states the options; otherwise any are right */
 	bool any_value, any_echo;
 	uint16_t mss;
 	uint8_t wscale;
@@ -63,7 +63,7 @@ struct script_seg {
 	bool window_given;
 	bool bad_cksum;      /* in: the checksum is wrong */
 	bool other_text;     /* in: not the bytes of the stream */
-	const uint8_t *text; /* of a frame that was read */
+	const uint8_t *text; /* text of a frame that was read */
 	struct script_options opt;
 };
 

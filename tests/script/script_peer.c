@@ -125,7 +125,7 @@ sent_next(struct player *p, struct script_seg *seg)
 	return false;
 }
 
-/* Converts numbers of the wire to numbers of the script, and learns where ours begin. */
+/* Converts numbers of the wire to numbers of the script, and learns the stack's initial numbers. */
 static void
 from_wire(struct player *p, struct script_seg *seg)
 {
@@ -180,7 +180,7 @@ same_text(const struct script_seg *got)
 }
 
 /* Checks a SYN: it has the MSS of our MTU, and a flow that is opened again starts above its old
- * numbers, unless the peer has acknowledged none of them. */
+ * numbers if the peer has acknowledged any of these. */
 static bool
 check_syn(struct player *p, const struct script_seg *want, const struct script_seg *got)
 {

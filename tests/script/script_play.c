@@ -265,7 +265,7 @@ resume(struct player *p)
 	return !p->failed;
 }
 
-/* Denies all peers: the one network that is allowed has none. */
+/* Denies all peers: none is in the only network that is allowed. */
 static void
 deny_all(struct player *p)
 {
@@ -284,7 +284,7 @@ deny_all(struct player *p)
 	while (from != 0);
 }
 
-/* Exchanges the table of our addresses for one with another address only. */
+/* Replaces the table of our addresses by one that has only another address. */
 static void
 move_away(struct player *p)
 {
@@ -381,8 +381,7 @@ play_steps(struct player *p)
 	       (p->paused_ns == 0 || differs(p, "expected resume after pause"));
 }
 
-/* Checks that the stack holds nothing in the end, once it was stopped
- * while the peer is silent. */
+/* Stops the stack while the peer is silent, and checks that it holds nothing in the end. */
 static bool
 nothing_stays(struct player *p)
 {
@@ -401,8 +400,8 @@ nothing_stays(struct player *p)
 	       expect(p, "frames in the end", 0, use.rx_frames_held);
 }
 
-/* Returns the addresses of the peer and of us. Ours are 2001:db8::1, and the one that RFC 4291
- * appendix A makes of sim_mac; the peer's end in 5. */
+/* Returns the addresses of the peer and of us. Ours are 2001:db8::1, and the link-local one made of
+ * sim_mac (RFC 4291 appendix A). The peer's end in 5. */
 static struct script_ends
 ends_of(const struct script *script)
 {

@@ -19,8 +19,8 @@
 #define PEER_IP     (SIM_PEERS + 5)
 #define ROUTER_BYTE 0xfeu /* the last of a router's address; the others are the peer's */
 #define PEER_PORT   40000u
-#define PEER_ISS    0xfffff000u /* so that every script crosses the wrap of sequence numbers */
-#define PEER_TS     0xffffff00u /* so that every script crosses the wrap of time stamps */
+#define PEER_ISS    0xfffff000u /* so high that every script crosses the wrap */
+#define PEER_TS     0xffffff00u /* high, so that every script crosses the wrap of timestamps */
 #define PORT_FRAMES 2048u
 #define FLOWS_MAX   16u
 #define TURN_NS     1000u
@@ -31,31 +31,31 @@
 struct script_flow {
 	uint16_t port;
 	struct conn *conn;
-	uint32_t iss;     /* of the stack */
-	uint32_t syn;     /* the peer's last SYN, relative: its text follows it */
+	uint32_t iss;     /* the stack's initial sequence number */
+	uint32_t syn;     /* the peer's last SYN, which its text follows */
 	uint32_t high;    /* the end of what the stack sent; talked: it sent any */
 	uint32_t read;    /* bytes of the peer's stream */
-	uint32_t written; /* bytes of ours */
+	uint32_t written; /* bytes of our stream */
 	uint32_t ts_base; /* the first TSval of the stack */
-	uint32_t ts_seen; /* its last */
-	uint32_t ts_sent; /* the peer's last */
+	uint32_t ts_seen; /* the stack's last TSval */
+	uint32_t ts_sent; /* the peer's last TSval */
 	bool talked, acked, peer_ts, stack_ts; /* acked: the peer has sent an ACK */
 };
 
 struct player {
 	const struct script *script;
-	const struct script_step *step; /* being played: for messages */
+	const struct script_step *step; /* the step being played, for messages */
 	struct sim_stack *ss;
 	struct script_flow flows[FLOWS_MAX];
 	uint32_t flow_count;
 	struct script_flow *flow; /* the flow in use */
 	uint16_t to;              /* the port of ours that the peer sends to */
-	struct script_ends ends;  /* from the peer to us */
-	uint32_t header_bytes;    /* of IP and TCP without options */
+	struct script_ends ends;  /* addresses of a frame from the peer to us */
+	uint32_t header_bytes;    /* headers of IP and TCP without options */
 	uint64_t start_ns;
 	uint32_t opened, gone, refused; /* calls of opened(), gone(), failed() */
-	uint64_t paused_ns;             /* since when our process is paused; 0: it is not */
-	void *access;                   /* who is let in; NULL: all */
+	uint64_t paused_ns;             /* when our process was paused; 0: it runs */
+	void *access;                   /* the list of peers that may connect; NULL: all may */
 	void *addrs;                    /* memory of another table of our addresses; NULL: none */
 	bool reading, failed;
 	char *error;

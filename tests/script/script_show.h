@@ -11,8 +11,8 @@
 
 #define SHOW_BYTES 160u
 
-/* Writes the segment with its own numbers. Fields that `like` does not name are left out; NULL:
- * all are shown. */
+/* Writes the segment. Fields that `like` does not state are left out; NULL: all fields are
+ * written. */
 void script_show(char to[SHOW_BYTES], const struct script_seg *seg, const struct script_seg *like);
 
 #endif

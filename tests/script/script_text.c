@@ -9,8 +9,8 @@
 struct script_define {
 	char *name;
 	struct script_steps steps;
-	bool own;    /* of a file that is not included by another */
-	bool closed; /* its file has been read: no other one sees it */
+	bool own;    /* the script stands in a file that was named, not included */
+	bool closed; /* its file has been read, and other files do not see it */
 };
 
 static bool read_file(struct script_book *book, const char *path, uint32_t depth);

@@ -20,7 +20,7 @@
 
 struct fake_request {
 	uint64_t ticket, hash;
-	char key[FAKE_TEXT], value[FAKE_TEXT]; /* value: that of a set */
+	char key[FAKE_TEXT], value[FAKE_TEXT]; /* value: what a set stores */
 	bool is_set, answered, forgotten;
 	struct fill fill; /* the answer's item, while it is in use */
 };
@@ -30,7 +30,7 @@ struct fake_backend {
 	struct store_core *store;
 	void *memory;
 	struct fake_request requests[FAKE_REQUESTS];
-	uint32_t due[FAKE_REQUESTS]; /* requests that poll() answers, in this order */
+	uint32_t due[FAKE_REQUESTS]; /* requests to answer, in this order */
 	uint32_t count, due_count;
 	uint32_t lent; /* items of answers that are not released yet */
 };

@@ -1,6 +1,6 @@
 /*
- * A table of SYN floods against one core: the service that new and old clients still get. In
- * virtual time, so the figures are the same on every machine.
+ * A table of SYN floods against one core: the service that new and old clients still get. It runs
+ * in virtual time, so the figures are the same on every machine.
  *
  * flood_table [--quick]
  *

@@ -1,14 +1,14 @@
 /*
  * A table of throughput against loss: our stack talks to itself over a cable of 1 Gbit/s that loses
- * frames in each direction, behind a queue of 20 ms. In virtual time, so the figures are the same
- * on every machine.
+ * frames in each direction, behind a queue of 20 ms. It runs in virtual time, so the figures are
+ * the same on every machine.
  *
  * loss_table [--quick] [--json FILE] [--seeds N]
  *
  * bulk:  one connection, the server sends 10 MB; MB (10^6 bytes) a second from the client's SYN
  *        to the last byte.
- * reply: one connection, 2,000 requests of 50 bytes, each after the reply to the last, replies of
- *        1,000 bytes; replies a second, and the slowest of a hundred (ms).
+ * reply: one connection, 2,000 requests of 50 bytes, each sent after the reply of 1,000 bytes to
+ *        the one before; replies a second, and the 99th percentile of their times (ms).
  *
  * A cell is the mean over the seeds. A run that does not end in LIMIT_NS, or that TCP gives up,
  * counts with the bytes that it moved until then.
@@ -112,7 +112,7 @@ read_all(struct talk *t, uint32_t side)
 	}
 }
 
-/* Returns how many bytes this side may have sent by now. */
+/* Returns how many bytes this side may send in all, by what it has received. */
 static uint64_t
 due(const struct talk *t, uint32_t side)
 {

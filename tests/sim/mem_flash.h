@@ -23,7 +23,7 @@
 struct mem_flash_faults {
 	uint64_t read_ns, write_ns, sync_ns; /* minimum latencies */
 	uint64_t page_ns;                    /* added for each page */
-	uint64_t jitter_ns;                  /* evenly distributed, added */
+	uint64_t jitter_ns;                  /* largest random time added */
 	uint32_t slow;                       /* share of transfers that take slow_ns longer */
 	uint64_t slow_ns;
 	uint32_t read_errors, write_errors, sync_errors; /* shares that end with -EIO */
@@ -37,7 +37,7 @@ struct mem_flash {
 	struct mem_flash_faults faults;
 	struct sim_rng rng;
 	uint64_t now_ns;
-	uint8_t *now, *kept; /* pages as reads find them; as loss of power leaves them at worst */
+	uint8_t *now, *kept; /* pages as read, and as a loss of power may leave them */
 	uint64_t *changed;   /* per page: the number of its last write; 0: synced */
 	uint64_t order;
 	uint32_t under_way;

@@ -1,8 +1,8 @@
 /*
- * mem_flash_end.h - several users of one device in memory (mem_flash.h); each of them polls only
- * its own transfers.
+ * mem_flash_end.h - several users of one device in memory (mem_flash.h); each polls its own
+ * transfers at an end of its own.
  *
- * Owner:  the caller owns the media and the array of ends. An end's index is its number.
+ * Owner:  the caller owns the media and the array of ends. An end's number is its index there.
  * Thread: one.
  * Bounds: tags below 2^48.
  */

@@ -39,7 +39,7 @@ struct mem_loan {
 struct mem_port {
 	struct port port; /* first: the port is this struct */
 	struct frame *frames;
-	struct frame **unused; /* a stack */
+	struct frame **unused; /* free frames, used last in, first out */
 	uint32_t frame_count, unused_count;
 	/* Frames that the tx ring takes; less than MEM_RING models a slow port. */
 	uint32_t tx_limit;

@@ -1,9 +1,9 @@
 /*
  * member_port.h - a queue of a bond's member, over its own mem_port.
  *
- * The members of a core share a pool (bond.h), but each mem_port has its own. So a frame that is
- * sent by another member than it came from is copied into that member's pool, and a dropped frame
- * returns to its own pool.
+ * The members of a core share a pool (bond.h), but each mem_port has its own. So a frame that
+ * leaves by a member other than the one it came from is copied into the leaving member's pool, and
+ * a dropped frame returns to its own pool.
  *
  * Shape:  wire is the member's cable; pools are the mem_ports of all members of the core.
  * Owner:  the caller keeps the mem_ports.

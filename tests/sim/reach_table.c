@@ -1,15 +1,15 @@
 /*
  * A table of how much of a link one connection uses, and of how bulk slows others: our stack talks
- * to itself over 10 Gbit/s. In virtual time, so the figures are the same on every machine.
+ * to itself over 10 Gbit/s. It runs in virtual time, so the figures are the same on every machine.
  *
  * reach_table [--quick] [--json FILE] [--seed N]
  *
  * bulk: one connection on which the server sends endless values of 64 KiB, with a round trip of 1
  * and 20 ms and a queue of the same length. The share of the link during the second second, where 1
  * is the most that frames of 1,500 bytes carry. short: with a round trip of 100 us, four
- * connections send bulk, and a fifth requests 1,000 bytes 50 us after each reply. The time of one
- * of a hundred replies, with CUBIC before a queue of 1 ms that drops, and with DCTCP before the
- * same queue, which marks above 65 frames (RFC 8257's authors at 10 Gbit/s).
+ * connections send bulk, and a fifth requests 1,000 bytes 50 us after each reply. The 99th
+ * percentile of the fifth's replies, with CUBIC before a queue of 1 ms that drops, and with DCTCP
+ * before the same queue, which marks above 65 frames (as RFC 8257's authors did at 10 Gbit/s).
  *
  * Exit: 1 if a byte was wrong or a connection ended; without --quick also if bulk takes less than
  * 0.95 of a link, or DCTCP leaves more than a fifth of CUBIC's time.
@@ -255,7 +255,7 @@ bulk_share(uint64_t rtt_ns, uint64_t warm_ns, uint64_t end_ns, uint64_t seed, bo
 	return (double)(r.stream[0].got - before) / most;
 }
 
-/* Returns the slowest of a hundred replies, in us. */
+/* Returns the 99th percentile of the replies' times, in us. */
 static double
 short_p99_us(enum congestion congestion, uint64_t run_ns, uint64_t seed, bool *wrong)
 {

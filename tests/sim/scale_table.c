@@ -1,7 +1,7 @@
 /*
  * The cost of a connection, for the README: bytes of memory, and instructions of a request.
  *
- *   scale_table CONNS         opens that many, sends one request on 4096 random ones
+ *     scale_table CONNS         opens that many, sends one request on each of 4096 random ones
  *
  * The instructions are counted from outside:
  *

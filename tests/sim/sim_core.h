@@ -27,7 +27,8 @@ struct sim_cores {
 	struct sim_core *cores;
 	uint32_t count;
 	uint64_t now_ns;
-	/* A jump of the clock is a pause of the process; false: cores keep running meanwhile. */
+	/* True: a jump of the clock stands for a pause of the process. False: cores ran
+	 * meanwhile. */
 	bool pauses;
 	struct store *store;
 	struct serve_shared *shared;

@@ -301,7 +301,7 @@ execute(struct sim_fleet *fleet, struct fleet_conn *fc, struct view line)
 	return true;
 }
 
-/* True if so much is unsent that the server reads no further requests. */
+/* True if the connection has too many unsent bytes for the server to read further requests. */
 static bool
 has_enough(const struct fleet_conn *fc)
 {
@@ -324,7 +324,7 @@ line_bytes(const struct fleet_conn *fc, uint32_t at)
 }
 
 /* Answers the commands of a connection before its login, as memcached does. A server without users
- * takes a login for a set. Returns the bytes answered. */
+ * treats a login as a set. Returns the bytes answered. */
 static uint32_t
 log_in(struct sim_fleet *fleet, struct fleet_conn *fc)
 {

@@ -29,7 +29,7 @@ struct sim_flood_plan {
 
 struct sim_flood_result {
 	uint64_t syns, lost;  /* lost: the port's ring was full */
-	uint32_t news_served; /* within FLOOD_SERVED_NS */
+	uint32_t news_served; /* new clients answered new clients answered within FLOOD_SERVED_NS */
 	uint64_t new_median_ns, old_median_ns, old_p99_ns;
 	uint32_t old_answers;       /* during the flood */
 	uint64_t ns;                /* duration of the run */

@@ -32,11 +32,11 @@ struct sim_memcached {
 	uint16_t port, left_port; /* port of the peer, and that of the ended connection in `left` */
 	/* The server's answer to `stats conns`. */
 	enum { SIM_LISTS_NOT, SIM_LISTS, SIM_LISTS_OTHERS, SIM_LISTS_NONSENSE } lists;
-	/* Keeps and lists a connection whose end was lost on the way, like a real socket. */
+	/* Keeps and lists a connection whose FIN or RST was lost on the way, like a real socket. */
 	bool keeps_former;
 	struct conn *former;
 	uint16_t former_port;
-	/* Lists port SIM_FORMER_PORT of its peer's address, too. */
+	/* Also lists a connection from SIM_FORMER_PORT, as if it had an earlier process. */
 	bool lists_former;
 	uint32_t listed; /* number of times that it listed connections */
 	bool waits;      /* answers nothing */

@@ -1,6 +1,6 @@
 /*
- * sim_shares.h - chooses the cells that a test of shares runs: rows (a pool and a behaviour) x the
- * number of peers x their sources.
+ * sim_shares.h - chooses the cells that a test of shares runs. A cell is a row (a pool and a
+ * behaviour of peers), the number of these peers, and their sources.
  *
  * Shape:  the arguments of the test choose. `all` runs each row as it is written, `matrix` each row
  *         in each cell; `all POOL` and `matrix POOL` run only the rows of a pool. `cell POOL COUNT
@@ -52,8 +52,8 @@ bool sim_shares_run(const struct sim_shares *sh);
 bool sim_answers_hold(uint64_t beside, uint64_t alone);
 bool sim_p99_holds(uint64_t beside, uint64_t alone);
 
-/* Returns the address of a peer, beside clients with the address SIM_PEERS + 1. Peers have 250
- * addresses or prefixes. */
+/* Returns the address of a peer: SIM_PEERS + 1, which other clients have too (same), one of 250 in
+ * their prefix (near), or one in 250 other prefixes (far). */
 uint32_t sim_source_ip(enum sim_sources sources, uint32_t number);
 
 #endif

@@ -206,3 +206,13 @@ client_receive(struct world *w, struct client *cl, uint32_t len)
 		client_turn(cl);
 	}
 }
+
+void
+world_create_served(struct world *w, struct client *cl)
+{
+	world_create(w, 0);
+	client_open(w, cl, 2000, TLS1_3_VERSION);
+	client_say(w, cl, "get k\r\n", 7);
+	client_receive(w, cl, 5);
+	check_str(cl->got, "END\r\n");
+}

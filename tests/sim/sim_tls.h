@@ -65,7 +65,7 @@ struct client {
 	uint32_t taken; /* bytes taken from the peer's received stream */
 	char *got;
 	uint32_t got_len;
-	bool ended; /* by close_notify */
+	bool ended; /* the server has sent close_notify */
 };
 
 void client_open(struct world *w, struct client *cl, uint16_t port, int version);
@@ -76,5 +76,7 @@ void client_turn(struct client *cl);
 void client_say(struct world *w, struct client *cl, const void *bytes, uint32_t len);
 /* Runs until len bytes have arrived, or the stream has ended. */
 void client_receive(struct world *w, struct client *cl, uint32_t len);
+/* Creates the core, without client certificates, and a client that has received one answer. */
+void world_create_served(struct world *w, struct client *cl);
 
 #endif

@@ -12,23 +12,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FRAMES      65536u  /* of the clients' port */
-#define CHUNKS      65536u  /* of the clients: 64, a window of requests, for each of 900 peers */
-#define GAP_NS      100000u /* between two turns of the core, or of a peer, at most */
+#define FRAMES      65536u  /* frames frames of the clients' port */
+#define CHUNKS      65536u  /* clients' chunks: 64 for each of 900 peers */
+#define GAP_NS      100000u /* longest time between two turns of the core, or of a peer */
 #define LEAST_NS    2000u
-#define IDLE_NS     10000u /* between two turns of an idle core, at most */
+#define IDLE_NS     10000u /* longest time between two turns of an idle core */
 #define TICK_NS     (MS_NS / 5)
-#define QUEUE_BYTES 16384u /* of requests that a peer keeps on their way */
-#define REQUESTS    6u     /* of a connection */
+#define QUEUE_BYTES 16384u /* bytes of requests that a peer keeps in flight */
+#define REQUESTS    6u     /* requests on a connection */
 #define PAUSE_NS    (20 * MS_NS)
 #define HONEST_IP   (SIM_PEERS + 1)
 
-/* The core's time: measured for P-256 on a core of 3 GHz. */
+/* Costs of the core, measured for P-256 at 3 GHz. */
 #define TURN_NS    500u
 #define FRAME_NS   150u
 #define REQUEST_NS 200u
 #define STEP_NS    20000u
-#define HELLO_NS   180000u /* beyond that of a step */
+#define HELLO_NS   180000u /* in addition to STEP_NS */
 #define FINISH_NS  40000u
 
 static char middle[MIDDLE + 64];
@@ -96,7 +96,7 @@ on_gone(void *arg, struct sim_client *base)
 		p->next_ns += w->crowd->pause_ns * (100 + p->number * 7919 % 100) / 150;
 }
 
-/* Moves what OpenSSL has for the cable, and up to `most` bytes of what came for OpenSSL. */
+/* Sends what OpenSSL has written, and gives OpenSSL up to `most` received bytes. */
 static void
 tls_move(struct tls_world *w, struct party *p, uint64_t most)
 {
@@ -143,7 +143,7 @@ ask(struct tls_world *w, struct party *p)
 	check_eq(SSL_write(p->ssl, line, len), len);
 }
 
-/* Reads of the answer; true: it is whole. */
+/* Reads the answer. True if it is complete. */
 static bool
 heard(struct tls_world *w, struct party *p)
 {
@@ -287,7 +287,7 @@ tls_attach(struct tls_world *w, const struct sim_service_options *o)
 	check_ptr(w->ctx);
 }
 
-/* A hello that peers repeat. */
+/* Records a ClientHello, which peers send again and again. */
 static void
 hello_make(struct tls_world *w)
 {
@@ -322,7 +322,7 @@ tls_world_of(const struct crowd *crowd)
 	w->rng.state = 1;
 	w->crowd = crowd;
 	o.cores.memory_bytes = 64u << 20;
-	/* As the program has it, with `-c 1024`. */
+	/* As in the program with `-c 1024`. */
 	o.cores.stack.tcp.conns_max = 2112;
 	o.cores.stack.tcp.active_reserve = 1056;
 	o.cores.stack.tcp.pipes = true;
@@ -373,7 +373,7 @@ worked_ns(const struct tls_world *w)
 	       FINISH_NS * tls_count_of(w, TLS_HANDSHAKES);
 }
 
-/* A turn of the clients, and one of the core unless it is busy. */
+/* Runs a turn of the clients, and one of the core unless it is still busy. */
 static void
 step(struct tls_world *w)
 {
@@ -389,7 +389,8 @@ step(struct tls_world *w)
 		s->sc->now_ns = now_ns;
 		sim_cores_turn(s->sc);
 		w->core_free_ns = now_ns + TURN_NS + worked_ns(w) - before_ns;
-		/* Wires are visited in the turn behind. */
+		/* Two idle turns in a row: a wire whose bytes one turn received is read in the
+		 * next. */
 		w->idle_turns = worked_ns(w) == before_ns ? w->idle_turns + 1 : 0;
 		next_ns = w->idle_turns > 2 ? now_ns + IDLE_NS : w->core_free_ns;
 	} else {

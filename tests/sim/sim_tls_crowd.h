@@ -2,8 +2,8 @@
  * sim_tls_crowd.h - a core with TLS, clients that behave, and a crowd of peers that do not.
  *
  * Shape:  a whole core of the program's size, and a stack as its clients, on a cable of 10 Gbit/s.
- *         The core is busy for what a turn did: the turn, each frame and request, and each step of
- *         a handshake.
+ *         A turn keeps the core busy for a fixed time, and for the cost of each frame, request and
+ *         handshake step in it.
  * Units:  ns on the virtual clock.
  * Owner:  tls_world_free() frees what tls_world_of() made.
  * Thread: one.
@@ -28,22 +28,22 @@
 
 enum kind { KIND_HELLO, KIND_GET_SMALL, KIND_GET_MIDDLE, KIND_SET_MIDDLE, KINDS };
 
-/* The bytes of a whole ClientHello that peers send, and what they do with it. */
+/* The bytes that a peer sends in place of a handshake. SAYS_NOTHING: it shakes hands. */
 enum says { SAYS_NOTHING, SAYS_HALF_A_HELLO, SAYS_HALF_A_RECORD, SAYS_HELLO, SAYS_GARBAGE };
 
 struct crowd {
 	struct sim_row row;
-	enum says says;    /* without a session */
-	const char *asks;  /* in a session; NULL: it has none */
-	uint32_t times;    /* that each asks; 0: as long as there is room */
+	enum says says;    /* what it sends what it sends without a session */
+	const char *asks;  /* the request it sends in a session; NULL: no session */
+	uint32_t times;    /* requests of each peer; 0: as many as there is room for */
 	uint64_t rate;     /* bytes a second that each reads */
-	uint64_t again_ns; /* it aborts after so long, and comes again; 0: it stays */
-	uint64_t pause_ns; /* beyond PAUSE_NS, before it comes again */
+	uint64_t again_ns; /* a peer's time from connecting to an abort; 0: none */
+	uint64_t pause_ns; /* added to PAUSE_NS, the wait before it reconnects */
 };
 
 struct party {
 	struct sim_client base;
-	bool peer, waits; /* waits: its session has more to ask */
+	bool peer, waits; /* waits: a peer's session still has requests to send */
 	uint32_t number;
 	enum kind kind;
 	SSL *ssl;
@@ -51,8 +51,8 @@ struct party {
 	uint32_t asked;       /* requests on this connection */
 	uint32_t got, wanted; /* bytes of the answer */
 	uint64_t asked_ns, next_ns, began_ns;
-	uint64_t turn_ns; /* a peer acts again then */
-	uint64_t read;    /* bytes, since it began to ask */
+	uint64_t turn_ns; /* time of the peer's next action */
+	uint64_t read;    /* bytes read since its first request */
 };
 
 struct tls_world {
@@ -74,12 +74,12 @@ struct tls_world {
 	uint64_t core_free_ns;
 	uint32_t idle_turns;
 	bool measures;
-	uint32_t address[UINT16_MAX + 1]; /* of the client at each port */
+	uint32_t address[UINT16_MAX + 1]; /* address address of the client at each port */
 };
 
 struct tls_world *tls_world_of(const struct crowd *crowd);
 void tls_world_free(struct tls_world *w);
-/* Adds so many clients, or peers of the crowd, which connect from now on. */
+/* Adds `count` clients, or peers of the crowd, which connect from now on. */
 void tls_world_join(struct tls_world *w, bool peer, uint32_t count);
 void tls_world_run(struct tls_world *w, uint64_t for_ns);
 uint64_t tls_count_of(const struct tls_world *w, enum tls_counter which);

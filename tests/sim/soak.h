@@ -23,10 +23,10 @@ struct soak_result {
 	uint32_t whole; /* clients that received the whole expected stream and closed in order */
 	uint32_t left;  /* clients that aborted on purpose */
 	bool clean;     /* the network changed no frame, and nothing was retransmitted */
-	uint64_t bytes; /* of replies, compared */
+	uint64_t bytes; /* bytes of replies that were compared */
 	uint64_t virtual_ns;
 	struct sim_wire_counts wire;
-	uint64_t hash;        /* over all frames with their sending times */
+	uint64_t hash;        /* hash of all frames and their sending times */
 	uint64_t cksum_drops; /* frames that a checksum or length check rejected */
 	char error[200];
 };

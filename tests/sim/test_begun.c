@@ -208,12 +208,13 @@ struct drip {
 	uint32_t clients, len, bytes_per_tick;
 	/* Bytes of each set that are sent at once; 0: no burst. */
 	uint32_t burst;
-	/* Ticks between two sends, each of the bytes of that many ticks; 0: 1. */
+	/* A send carries the bytes of this many ticks, and happens once in as many; 0: each
+	 * tick. */
 	uint32_t ticks;
 };
 
 #define TICK_NS   2000000u
-#define ASK_TICKS 5u /* an idle client begins its next set */
+#define ASK_TICKS 5u /* pause before a client's next set */
 
 static void
 rejoin(struct world *w, struct client *cl)
@@ -301,8 +302,8 @@ beside_as_without(const struct drip *drip, uint32_t memory_mb)
 	return r;
 }
 
-/* Slow means 46 KB/s, which the rule for stalled values accepts for a megabyte, or a byte a
- * tick. */
+/* The slow clients send 46 KB/s, which is just fast enough not to be reset with a megabyte, or one
+ * byte a tick. */
 TEST(slow_values_do_not_delay_others)
 {
 	static const struct drip slow[] = {
@@ -317,9 +318,10 @@ TEST(slow_values_do_not_delay_others)
 	}
 }
 
-/* These clients send their first bytes at once, so their values are proven. Sixteen of them take
- * the whole quota of 64 MB, sixty of 64 KB that of 16 MB. Some then send just enough, steadily or
- * in bursts, not to be demoted or not to be reset. After a burst they are idle for too long. */
+/* The clients send their first bytes at once, so their values are proven. Sixteen of a megabyte
+ * fill the quota of a store of 64 MB, and sixty of 64 KB that of 16 MB. Some then send just fast
+ * enough not to be demoted, or not to be reset. Those that send in bursts pause too long between
+ * them. */
 TEST(values_that_begin_fast_and_slow_down_do_not_delay_others)
 {
 	static const struct {
@@ -333,7 +335,8 @@ TEST(values_that_begin_fast_and_slow_down_do_not_delay_others)
 		{{60, 64000, 128, 8192, 0}, 16, 100, true},
 		{{20, LARGE, 2200, 8192, 0}, 64, 1, false},
 		{{60, LARGE, 220, 8192, 0}, 64, 0, false},
-		/* Bursts come in one tick. Forty would put 7,500 frames ahead of others'. */
+		/* Bursts come in one tick: those of forty clients, 7,500 frames, would fill the
+		 * port. */
 		{{20, LARGE, 2200, 8192, 125}, 64, 1, true},
 		{{60, LARGE, 220, 8192, 125}, 64, 0, true},
 	};

@@ -293,8 +293,8 @@ timeouts(const struct world *w)
 	return sum;
 }
 
-/* The control thread notices a lost member within a tick. A connection has at most one time-out for
- * it. */
+/* The control thread notices a lost member within a tick. This costs a connection at most one
+ * time-out. */
 TEST(no_connection_is_lost_while_members_flap)
 {
 	struct world *w = create(BOND_LACP);
@@ -499,8 +499,7 @@ TEST(what_a_lost_member_has_not_sent_is_dropped)
 	destroy(w);
 }
 
-/* A full queue of the stack makes the core ask for no frames, so the protocol must not depend on
- * that. */
+/* A core whose send queue is full receives no frames, so LACP must not depend on receiving. */
 TEST(a_member_that_takes_nothing_and_loses_its_link_does_not_stop_the_core)
 {
 	struct world *w = create(BOND_LACP);

@@ -119,6 +119,15 @@ drain(struct world *w)
 	drain_as(w, SERVE_DRAIN_CLOSE);
 }
 
+/* Begins a world with one client, and then its drain. */
+static void
+begin_draining(struct world *w)
+{
+	begin(w);
+	open_client(w, 0);
+	drain(w);
+}
+
 /* Checks that the client received exactly this text, and whether its stream has ended. */
 static void
 check_said(const struct world *w, uint32_t i, const char *text, bool ended)
@@ -162,9 +171,7 @@ TEST(behind_a_write_without_reply_a_connection_goes_on)
 {
 	struct world w;
 
-	begin(&w);
-	open_client(&w, 0);
-	drain(&w);
+	begin_draining(&w);
 	say(&w, 0, "set k 0 0 5 noreply\r\nhello\r\n");
 	run(&w, SOON_NS);
 	check_said(&w, 0, "", false);
@@ -178,9 +185,7 @@ TEST(a_value_that_has_not_arrived_is_waited_for)
 {
 	struct world w;
 
-	begin(&w);
-	open_client(&w, 0);
-	drain(&w);
+	begin_draining(&w);
 	say(&w, 0, GET SET);
 	run(&w, (DRAIN_IDLE_S + 3) * NS_PER_S);
 	check_said(&w, 0, "END\r\n", false);
@@ -209,8 +214,8 @@ struct cut_case {
 	uint32_t len;
 	const char *answer;
 	uint32_t answer_len;
-	uint32_t from; /* the first cut */
-	bool stays;    /* for the rest of a body, or of a line */
+	uint32_t from; /* the first byte at which the request is cut */
+	bool stays;    /* the connection stays, to discard the rest of a body or line */
 };
 
 #define CASE(text, answer, ...)                                                                    \
@@ -329,9 +334,7 @@ TEST(a_refused_value_ends_a_connection_once_it_is_discarded)
 	for (uint32_t i = 0; i < 2; i++) {
 		uint32_t left = 1100002;
 
-		begin(&w);
-		open_client(&w, 0);
-		drain(&w);
+		begin_draining(&w);
 		say(&w, 0, lines[i]);
 		while (left > 0) {
 			check_said(&w, 0, i == 0 && w.clients[0].len != 0 ? TOO_LARGE : "", false);
@@ -354,9 +357,7 @@ TEST(a_connection_ends_behind_requests_of_several_turns)
 {
 	struct world w;
 
-	begin(&w);
-	open_client(&w, 0);
-	drain(&w);
+	begin_draining(&w);
 	say(&w, 0,
 	    GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET
 		    GET GET GET GET GET GET GET GET GET GET);
@@ -386,9 +387,7 @@ TEST(a_new_connection_at_the_end_waits_for_another_host)
 {
 	struct world w;
 
-	begin(&w);
-	open_client(&w, 0);
-	drain(&w);
+	begin_draining(&w);
 	drain_as(&w, SERVE_DRAIN_CLOSE_LAST);
 	w.clients[1].conn = sim_service_connect(&w.sim);
 	run(&w, NS_PER_S + 2 * SOON_NS);

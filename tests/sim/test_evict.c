@@ -14,10 +14,10 @@
 #include <stdlib.h>
 
 #define CLIENTS 1024u
-#define BAD     rounds(1000u, 300u) /* the second number takes a tenth of the time */
+#define BAD     rounds(1000u, 300u) /* fewer with sanitizers: a tenth of the time */
 #define CHUNKS  rounds(4096u, 1200u)
 #define GOOD    10u
-#define STEP_NS 200000u /* at most, between two turns */
+#define STEP_NS 200000u /* longest time between two turns */
 
 enum role { ROLE_NONE, ROLE_GOOD, ROLE_BAD, ROLE_SLOW };
 
@@ -264,7 +264,7 @@ TEST(values_pinned_by_clients_that_do_not_read_do_not_take_the_memory)
 	store(w, "small", 5);
 	join(w, ROLE_GOOD, 1);
 	w->bad_asks = asks;
-	w->times = 12; /* the size of an initial window */
+	w->times = 12; /* the most replies that an initial window holds */
 	join(w, ROLE_BAD, 240);
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		for (uint32_t k = 12; k < 50 && w->client[i].role == ROLE_BAD; k++)

@@ -3,7 +3,7 @@
  * one request at a time by at most half, and -R is the reason: without it the percentile rises
  * more. Method: one core in memory on a lossless cable, and a clock that advances by the cost of
  * each turn, frame and request. The costs were measured for this simulation by the thread's CPU
- * clock: about 450 ns a request in frames of its own, 190 ns for one among many.
+ * clock: about 450 ns for a request alone in its frame, 190 ns for one of many in a frame.
  */
 #include "serve/serve.h"
 #include "sim_core.h"
@@ -19,7 +19,7 @@
 #define POLITE      50u
 #define ROUNDS      60u
 #define SAMPLES     (POLITE * ROUNDS)
-#define GREEDY_MAX  200000u /* requests: more than it can send */
+#define GREEDY_MAX  200000u /* more requests than the client can send */
 #define TURN_NS     500u
 #define REQUEST_NS  190u
 #define FRAME_NS    90u

@@ -37,7 +37,7 @@
 
 /* The oddity of a segment. */
 enum edge {
-	EDGE_NONE, /* a plain request: the most */
+	EDGE_NONE, /* a plain request, as most segments are */
 	EDGE_NO_PSH,
 	EDGE_FIN,
 	EDGE_ZERO_WINDOW,
@@ -52,14 +52,14 @@ enum edge {
 	EDGE_NO_TIME,
 	EDGE_OLD_ACK,
 	EDGE_PART_ACK,
-	EDGE_EARLY_ACK, /* of data that was not sent */
+	EDGE_EARLY_ACK, /* acknowledges data that was not sent */
 	EDGE_NO_ACK,
 	EDGE_BEYOND, /* begins at the end of our window, or ends behind it */
 	EDGE_SYN,
 	EDGE_RST, /* inside the window, not at its left edge */
 	EDGE_CUT,
 	EDGE_AHEAD, /* the second half comes first */
-	EDGE_AGAIN, /* the whole last request before it */
+	EDGE_AGAIN, /* preceded by the whole last request again */
 	EDGE_PART_AGAIN,
 	EDGE_JOINED,   /* two requests in one segment */
 	EDGE_TWO,      /* two segments of one turn */

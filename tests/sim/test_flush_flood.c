@@ -1,9 +1,9 @@
 /*
  * A flood of flushes. Goal: twenty peers that pipeline sets and flush_all slow others down no more
- * than twenty that pipeline sets and mn; no set is refused; and no turn does more of the walk than
- * it may. Method: a whole core, and a stack as all of its clients, on a lossless cable; a clock
- * that advances by the cost of each turn, frame and request, and of each bucket and item of the
- * walk. The waiting times of others are also given in turns of the core.
+ * than twenty that pipeline sets and mn; no set is refused; and no turn frees more flushed items
+ * than it may. Method: a whole core, and a stack as all of its clients, on a lossless cable; a
+ * clock that advances by the cost of each turn, frame and request, and of each bucket and item of
+ * the walk that frees them. The waiting times of others are also given in turns of the core.
  */
 #include "sim_service.h"
 
@@ -31,9 +31,10 @@
 #define REQUEST_NS 190u
 #define WALK_NS    300u
 #define CABLE_NS   20000u
-/* The work of a turn: 128, a slice of nearly empty buckets, and that of a tidy. */
+/* The most work of a turn: SWEEP_WORK_TURN, exceeded by the last slice of buckets, and
+ * store_housekeeping's part. */
 #define WALK_MAX 192u
-/* After a turn without traffic (lib/dpdk/lcore_run.c). */
+/* An idle core sleeps this long between turns (lib/dpdk/lcore_run.c). */
 #define NAP_NS 20000u
 /* A victim waits this long between an answer and its next request. */
 #define PAUSE_NS 1000000u
@@ -44,10 +45,10 @@ struct client {
 	uint32_t at;      /* position in the attackers' block */
 	uint32_t left;    /* bytes of the request that are not queued yet */
 	uint32_t got;     /* bytes of the answer */
-	uint32_t round;   /* of a victim */
+	uint32_t round;   /* of a victim: number of its set and get */
 	bool miss;        /* the item was flushed meanwhile */
 	bool waits;       /* an answer is pending */
-	uint64_t next_ns; /* when it sends its next request */
+	uint64_t next_ns; /* time of its next request */
 	uint64_t asked_ns, asked_turn;
 };
 

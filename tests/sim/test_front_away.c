@@ -37,7 +37,7 @@
 #define QUIET_NS   (6 * NS_PER_S) /* longer than stand-ins keep items */
 #define FRAMES     4096u
 
-static uint64_t seeds = rounds(2, 1); /* or the first argument */
+static uint64_t seeds = rounds(2, 1); /* the first argument replaces it */
 /* The next front keeps copies; then a miss is final until a write. */
 static bool copies;
 
@@ -456,7 +456,7 @@ TEST(values_of_before_an_absence_are_not_served_after_it)
 	}
 }
 
-/* The time to live is the same with and without one in the request. */
+/* The stand-in's time to live applies whether or not the request names one. */
 TEST(values_stored_by_a_stand_in_live_for_gutter_ttl)
 {
 	static const char *const writes[] = {

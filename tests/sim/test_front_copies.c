@@ -42,7 +42,7 @@ struct world {
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
 	struct sim_memcached server;
-	uint64_t stall_ns; /* between the begin of a turn and its frames */
+	uint64_t stall_ns; /* pause between a turn's clock and its frames */
 };
 
 /* ---- the world ---- */
@@ -138,7 +138,7 @@ world_create_as(uint32_t clients, uint32_t quiet_s, uint64_t copy_ns,
 	check_ptr(w);
 	o.cores.stack.tcp.conns_max = SLOTS;
 	o.cores.stack.tcp.active_reserve = 3;
-	o.cores.stack.tcp.chunks = 16 * CLIENTS; /* clients that wait may use an eighth */
+	o.cores.stack.tcp.chunks = 16 * CLIENTS; /* waiting clients may use an eighth of them */
 	o.clients.tcp.conns_max = SLOTS;
 	o.clients.tcp.port = SIM_PORT;
 	sim_service_create(&w->sim, &o, &user, turn);
@@ -287,7 +287,7 @@ TEST(nothing_is_kept_yet_and_a_get_is_shared)
 	world_destroy(w);
 }
 
-/* Clients that request the key after the write has begun share its successor. */
+/* Clients that request the key after the write has begun share a new get. */
 TEST(a_get_after_a_write_returns_its_value)
 {
 	struct world *w = world_create(301, 0);
@@ -306,7 +306,7 @@ TEST(a_get_after_a_write_returns_its_value)
 	world_destroy(w);
 }
 
-/* A leader that fails also fails for its followers, and for no others. */
+/* A get that fails also fails for the clients that share it, and for no others. */
 TEST(the_successor_outlives_the_leader)
 {
 	struct world *w = world_create(101, 0);
@@ -465,7 +465,8 @@ TEST(miss_copies_are_not_shown_as_items)
 	world_destroy(w);
 }
 
-/* The client believes the value replaced. A set that compares a cas deletes nothing. */
+/* A client whose set is refused must not get the old value. An add or a set that compares a cas
+ * would not have replaced it, and deletes nothing. */
 TEST(a_set_that_is_too_large_deletes)
 {
 	struct world *w = world_create(3, 0);
@@ -795,8 +796,7 @@ world_shared(const char *version, int32_t exp)
 	return world_create_as(1, 0, COPY_NS, &server);
 }
 
-/* From the time at which copies were last discarded, new ones are what the server had since
- * then. */
+/* A copy made after all copies were discarded is a value that the server had since then. */
 TEST(copies_in_shared_mode_expire)
 {
 	struct world *w = world_shared(NULL, 0);
@@ -830,8 +830,8 @@ TEST(a_turn_may_stall_before_it_takes_its_frames)
 	world_destroy(w);
 }
 
-/* A copy that lives longer than its item may ends sooner anyway. Its copy is kept as one without
- * expiry, so plain gets of it take the fast path. */
+/* A copy ends after front.ttl in any case. So a copy of an item that lives longer is kept without
+ * an expiry, and plain gets of it take the fast path. */
 TEST(only_an_expiry_that_is_soon_counts)
 {
 	static const struct {
@@ -952,7 +952,7 @@ front_count_of(const struct world *w, enum front_counter which)
 	return counter_read(&front_counters(w->one.front)[which]);
 }
 
-/* A client that asks after the refusal does not join a get that was requested before and is not
+/* A get that arrives after the refusal does not share one that was requested earlier and is not
  * sent yet. */
 TEST(a_get_after_a_refused_set_returns_no_former_value)
 {

@@ -2,10 +2,10 @@
  * A front of several cores before two model servers. Goal: each core has its own connections to
  * each server, and replies reach the core that asked. This holds if a NIC with our key and table
  * distributes the flows, if the cores do, and if a kernel with an unknown hash does. Flows that
- * move later cost their answers, and are learned again. A server whose replies never reach a core
- * is named.
- * Method: whole cores over one NIC, clients and servers on a stack behind it; the NIC's hash is
- * implemented here once more. A failing mode is named.
+ * move later lose their pending answers, and are learned again. A server whose replies never reach
+ * a core is named.
+ * Method: whole cores over one NIC, clients and servers on a stack behind it; the NIC's hash has a
+ * second implementation here. A failing mode is named.
  */
 #include "sim_core.h"
 #include "sim_fleet.h"
@@ -52,9 +52,10 @@ struct client {
 struct world {
 	enum nic nic;
 	uint32_t cores;
-	uint64_t seed;   /* of NIC_KERNEL's hash for frames of servers */
+	uint64_t seed;   /* seed seed of NIC_KERNEL's hash for frames of servers */
 	uint32_t spread; /* replies of servers arrive only at every spread-th core */
-	/* The next core first gets a forged SYN-ACK with a number that much younger; 0: off. */
+	/* Before each SYN-ACK the next core gets a forged one that acknowledges this many bytes
+	 * more; 0: no forgery. */
 	uint32_t forge;
 	struct steer_plan plan;
 	struct sim_cores *ours;
@@ -65,7 +66,7 @@ struct world {
 	struct sim_fleet fleet;
 	struct front_exchange *servers;
 	struct front_ports *ports;
-	struct copies_shared shared; /* without cells no copies are kept */
+	struct copies_shared shared; /* it has no cells, so no copies are kept */
 	struct front *front[CORES_MOST];
 	struct region region;
 	struct sim_rng rng;
@@ -681,7 +682,7 @@ TEST(a_server_whose_replies_never_reach_a_core_is_named)
 	world_destroy(w);
 }
 
-/* An attacker knows at most the age in seconds of our 32-bit number. */
+/* An attacker can guess our initial sequence number only by the second in which it was made. */
 TEST(a_forged_reply_costs_no_port)
 {
 	static const uint32_t younger[] = {1u << 20, 0u - (1u << 20), 1u << 31};
@@ -699,8 +700,8 @@ TEST(a_forged_reply_costs_no_port)
 	}
 }
 
-/* The reply to a pending port is reported once, by the core that receives it; replies to other
- * ports are not reported. */
+/* The reply to a pending connection's port is reported once, by the core that receives it; replies
+ * to other ports are not reported. */
 TEST(a_reply_is_reported_once_while_its_connect_is_pending)
 {
 	struct region region = {.size = pending_connects_bytes(2)};
@@ -788,7 +789,7 @@ TEST(no_core_misses_a_value_for_want_of_memory)
 		uint64_t yielded = 0;
 
 		for (uint32_t i = 0; i < FLEET_SERVERS; i++)
-			/* The amount that a core takes in a turn. */
+			/* A core takes this many bytes of answers in a turn. */
 			w->fleet.server[i].piece = 8192;
 		run(w, 200 * MS);
 		clients_open(w);

@@ -5,7 +5,7 @@
  * gets its part.
  * Method: a whole core with a front, two servers and clients on one stack (sim_fleet.h). What is in
  * flight takes from a fifth of the timeout to five timeouts: by the rate of the cable, or by the
- * rate at which all clients read, as the threads of one process do.
+ * rate at which all clients together read, as threads of one process would.
  */
 #include "sim_fleet.h"
 #include "sim_front.h"
@@ -27,7 +27,7 @@
 #define TIMEOUT_NS   NS_PER_S
 #define FAST         1250000000ull /* bytes a second */
 #define STEP_NS      50000u
-#define READ_BYTES   8192u /* of a client in its turn */
+#define READ_BYTES   8192u /* bytes that a client reads in its turn */
 #define VALUE_MEAN   40000u
 
 struct client {
@@ -133,7 +133,7 @@ clients_read(struct world *w)
 		if (cl->open)
 			w->read += client_read(w, cl, READ_BYTES);
 	}
-	if (w->read < may) /* what is not used is not saved */
+	if (w->read < may) /* unused rate is not saved for later */
 		w->read = may;
 }
 
@@ -232,7 +232,7 @@ world_destroy(struct world *w)
 	free(w);
 }
 
-/* Lets all clients ask for the first of these times, and reads all answers in the second. */
+/* Lets all clients send requests for for_ns, and then only read answers for rest_ns. */
 static void
 clients_run(struct world *w, uint64_t for_ns, uint64_t rest_ns)
 {

@@ -7,7 +7,8 @@
  * arguments are the number of seeds, and the name of one test.
  *
  * In shared mode another client writes to the server. Goal: the value that a get returns was at the
- * server no earlier than a copy's life before the get, and no earlier than this front's last store.
+ * server no earlier than a copy's life before the get, and no earlier than the last set through
+ * this front.
  * Method: the server records which value it had when, and delays replies to executed requests.
  */
 #include "sim_front.h"
@@ -34,11 +35,11 @@
 #define COPY_NS      (10 * MS)
 #define NOTES_MAX    4000u
 
-static uint64_t seeds = 20; /* or the first argument */
+static uint64_t seeds = 20; /* the first argument replaces it */
 
 struct client {
 	struct conn *conn;
-	bool gone;           /* the result of its last write is unknown */
+	bool gone;           /* the last write failed, so its effect is unknown */
 	struct call *call;   /* the next call to be answered */
 	struct call *behind; /* the call after that; NULL: none */
 	uint32_t begun;
@@ -139,7 +140,7 @@ call_begin(struct world *w, struct client *cl)
 	call_say(w, cl, c);
 }
 
-/* Ends a failed call: a read is dropped, and a write may take effect last of all. */
+/* Ends a failed call: a read is dropped, and a write may take effect after all others. */
 static void
 call_failed(struct world *w, struct client *cl)
 {
@@ -445,8 +446,8 @@ TEST(the_answers_of_each_key_are_linearizable)
 	check(kept > 0 && joined > 0 && combined > 0 && lost > 0);
 }
 
-/* Returns the oldest time from which a get may return a value: a copy's life ago, or this front's
- * last store. */
+/* Returns the oldest time from which a get may return a value: a copy's life ago, or the last set
+ * through this front. */
 static uint64_t
 oldest_allowed(const struct world *w, uint32_t get)
 {

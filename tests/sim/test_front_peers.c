@@ -1,9 +1,10 @@
 /*
  * Two fronts before one server that notify each other of writes. Goal: a write through one front,
- * of any kind, or a flush, ends the copy at the other, one datagram's delay after its answer. A
- * lost notification costs a copy's life and no more. Datagrams of other senders are ignored, and
- * notifications are not forwarded. Method: three whole cores and a client on a hub that drops what
- * a test chooses. One address in each list belongs to no station.
+ * of any kind, or a flush, ends the copy at the other front, at most a datagram's delay after the
+ * write is answered. If the notification is lost, the old copy lives no longer than a copy may.
+ * Datagrams of other senders are ignored, and notifications are not forwarded. Method: three whole
+ * cores and a client on a hub that drops what a test chooses. One address in each list belongs to
+ * no station.
  */
 #include "sim_core.h"
 #include "sim_front.h"
@@ -44,9 +45,9 @@ struct world {
 	struct front_exchange *fleet[2];
 	struct copies_shared shared[2];
 	struct region memory[2];
-	struct talk talk[2]; /* with each front */
+	struct talk talk[2]; /* conversations conversations with each front */
 	bool cut[STATIONS][STATIONS];
-	bool datagrams_lost; /* all datagrams between fronts */
+	bool datagrams_lost; /* all datagrams between fronts are lost are lost */
 	uint64_t now_ns;
 };
 
@@ -294,7 +295,7 @@ get(struct world *w, uint32_t which, const char *answer, uint32_t gets)
 #define SET(value) "set k 0 0 1\r\n" value "\r\n"
 #define IS(value)  "VALUE k 0 1\r\n" value "\r\nEND\r\n"
 #define STORED     "STORED\r\n"
-/* Notifications first wait for the address without a station. */
+/* Notifications take this long: they first wait for the address without a station. */
 #define WORDS_NS (15 * MS)
 
 /* Begins with a copy at both fronts. */
@@ -357,7 +358,7 @@ TEST(a_write_at_one_ends_the_copy_at_the_other)
 	}
 	check_eq(count(w, ONE, FRONT_PEERS_TOLD), 1 + sizeof writes / sizeof writes[0]);
 	check_eq(count(w, OTHER, FRONT_PEERS_HEARD), count(w, ONE, FRONT_PEERS_TOLD));
-	check(count(w, ONE, FRONT_PEERS_LOST) > 0); /* for the address without a station */
+	check(count(w, ONE, FRONT_PEERS_LOST) > 0); /* datagrams to the address without a station */
 	check_eq(count(w, OTHER, FRONT_PEERS_TOLD), 0);
 	check_eq(count(w, ONE, FRONT_PEERS_HEARD), 0);
 	world_destroy(w);

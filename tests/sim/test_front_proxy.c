@@ -25,7 +25,7 @@
 #define FRAMES   4096u
 #define KEYS     8u
 
-static uint64_t seeds = 6; /* or the first argument */
+static uint64_t seeds = 6; /* the first argument replaces it */
 
 enum { FRONT, SERVER, ALONE, CLIENT };
 
@@ -47,7 +47,7 @@ struct world {
 	uint64_t now_ns;
 	uint32_t out_len;
 	char *out;
-	struct talk talk[2]; /* through the front, and without */
+	struct talk talk[2]; /* through the front, and without one one */
 	uint32_t quiet;      /* steps since the last byte arrived */
 	bool text;           /* no meta commands */
 };

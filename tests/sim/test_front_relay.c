@@ -29,18 +29,18 @@
 #define TIMEOUT_NS (50 * MS)
 #define NO_ANSWER  "SERVER_ERROR no answer in time\r\n"
 
-static uint64_t seeds = rounds(8, 3); /* or the first argument */
+static uint64_t seeds = rounds(8, 3); /* the first argument replaces it */
 
 struct stream {
 	char *bytes;
-	uint32_t len, at; /* at: sent, or judged */
+	uint32_t len, at; /* at: bytes sent (server) or judged (client) so far */
 };
 
 struct client {
 	struct conn *conn;
 	bool open, gone, mute; /* mute: it does not read */
 	struct stream in, out;
-	uint32_t asked, answered, errors, reply_at[MANY]; /* of `want` where each reply begins */
+	uint32_t asked, answered, errors, reply_at[MANY]; /* reply_at: offsets in `want` */
 	struct stream want;
 };
 
@@ -60,7 +60,7 @@ struct world {
 	char line[4096];
 	uint32_t line_len, gets;
 	uint32_t may_send;  /* bytes of its replies; UINT32_MAX: all */
-	uint32_t each_turn; /* at most */
+	uint32_t each_turn; /* most bytes of them in a turn */
 };
 
 /* ---- values ---- */
@@ -297,7 +297,7 @@ count(const struct world *w, enum front_counter which)
 	return counter_read(&front_counters(w->one.front)[which]);
 }
 
-/* Creates a front that may copy this number of keys, quiet_s after its start, and has this much
+/* Creates a front that may keep `copies` copies, from quiet_s after its start on, and has this much
  * memory for answers. */
 static struct world *
 world_create_of(uint64_t seed, uint32_t copies, uint32_t quiet_s, uint64_t answer_bytes_max)
@@ -391,7 +391,7 @@ TEST(a_value_leaves_while_it_arrives)
 	world_destroy(w);
 }
 
-/* The server ends where the whole value has been received, too, but not the line end behind it. */
+/* The server also ends when it has sent the whole value, but not the line end after it. */
 TEST(a_server_that_ends_amid_a_value_resets_its_client)
 {
 	static const uint32_t parts[] = {20000, 90000, LONG, LONG + 1};
@@ -427,7 +427,7 @@ TEST(a_server_that_ends_amid_a_value_resets_its_client)
 	}
 }
 
-/* Pieces of many lengths come last. */
+/* Each value's last piece has another length. */
 TEST(the_last_byte_of_a_value_waits_for_the_line_end)
 {
 	struct world *w = world_create(1, 0, 0);
@@ -450,8 +450,8 @@ TEST(the_last_byte_of_a_value_waits_for_the_line_end)
 	world_destroy(w);
 }
 
-/* The begin of a value arrives about when its server is late, in one case in the same turn: none of
- * it has been composed yet. */
+/* A value's first bytes arrive about when its server counts as late, once in the same turn. The
+ * client has been sent none of them then, so its answer is an error. */
 TEST(a_value_that_has_not_begun_to_leave_has_failed)
 {
 	uint32_t failed = 0;
@@ -481,7 +481,7 @@ TEST(only_the_next_value_of_a_connection_leaves_early)
 	struct world *w = world_create(1, 0, 0);
 	struct client *cl = &w->client[0];
 
-	client_get(cl, "s1"); /* others are expected to be as short, so all are asked for */
+	client_get(cl, "s1"); /* the front then expects short values and asks for all */
 	run(w, MS);
 	cl->mute = true;
 	w->each_turn = 3000;
@@ -500,7 +500,8 @@ TEST(only_the_next_value_of_a_connection_leaves_early)
 	world_destroy(w);
 }
 
-/* quiet_s: nothing is kept yet, but one get is shared. */
+/* Checks that clients share one get. During quiet_s no copy is kept, so a later client's get is
+ * sent as well. */
 static void
 clients_ask_for_a_key(uint32_t clients, uint32_t quiet_s)
 {
@@ -574,7 +575,7 @@ TEST(a_client_that_does_not_read_holds_up_no_lane)
 	world_destroy(w);
 }
 
-/* Sends as many bytes as move a lane, and some more, in each timeout. */
+/* In each timeout, sends enough bytes for the server not to be late. */
 static void
 server_goes_on(struct world *w, uint32_t timeouts)
 {
@@ -584,7 +585,7 @@ server_goes_on(struct world *w, uint32_t timeouts)
 	}
 }
 
-/* The client of a long value sees that it comes. */
+/* The client receives the long values as they arrive. */
 TEST(a_long_value_may_take_as_many_timeouts_as_it_has_parts)
 {
 	struct world *w = world_create(1, 0, 0);
@@ -616,7 +617,7 @@ waits_for(struct world *w, const struct client *cl, uint64_t limit_ns)
 	return w->sim.ss->now_ns - begin_ns;
 }
 
-/* Other clients' long values are in front of its answer, for many timeouts. */
+/* The client's answer is behind long values of others, which take many timeouts. */
 TEST(a_client_behind_slow_values_waits_no_longer_than_the_timeout)
 {
 	for (uint32_t before = 0; before < 10; before++) {
@@ -660,7 +661,7 @@ TEST(a_value_behind_a_long_one_of_its_client_has_its_own_timeout)
 	world_destroy(w);
 }
 
-/* The value is kept, so that it does not leave while it arrives. Two clients have asked for it. */
+/* The value becomes a copy, so it is sent only when it has arrived. Two clients request it. */
 TEST(a_value_that_arrives_slowly_is_waited_for)
 {
 	struct world *w = world_create(1, FRONT_ITEMS_MEMORY, 0);
@@ -688,8 +689,7 @@ memory_take(struct store_core *store, struct fill *held, uint32_t most)
 	return n;
 }
 
-/* The server's value waits for memory until after the first deadline. Then no byte of it arrives.
- */
+/* The value waits for memory until its deadline has passed once. After that none of it arrives. */
 TEST(a_server_that_stalls_behind_a_wait_for_memory_is_late)
 {
 	struct world *w = world_create(1, 0, 0);

@@ -1,12 +1,12 @@
 /*
  * Pipelines of one key behind a front. Goal: all requests of a pipeline are under way at once, up
  * to 200. The server executes those of a client once each and in their order. A get returns the
- * value of its client's last set, or one that another client has stored since. A connection that
- * breaks ends each of its requests with an error, and none is sent again. In lines of hundreds of
- * keys all keys are under way at once, and are answered in their order. Method: a whole core with a
- * front, clients with deep pipelines of one key or with long lines, a model server that waits and
- * breaks its connection. A value names its client and its number. A failing seed is named; an
- * argument is the number of seeds.
+ * value of its own client's last set, or a later one of another client. A connection that breaks
+ * ends each of its requests with an error, and none is sent again. In lines of hundreds of keys all
+ * keys are under way at once, and are answered in their order. Method: a whole core with a front,
+ * clients with deep pipelines of one key or with long lines, a model server that waits and breaks
+ * its connection. A value names its client and its number. A failing seed is named; an argument is
+ * the number of seeds.
  */
 #include "sim_front.h"
 #include "sim_memcached.h"
@@ -31,7 +31,7 @@
 #define TIMEOUT_NS (500 * MS)
 #define STEPS_MAX  100000u
 
-static uint64_t seeds = 20; /* or the first argument */
+static uint64_t seeds = 20; /* the first argument replaces it */
 
 struct request {
 	bool gets;
@@ -49,10 +49,10 @@ struct client {
 	uint32_t out_at, out_len;
 	/* Keys of lines of many keys: named, answered in their order, and different ones. */
 	uint32_t keys, received, keys_apart;
-	int digits;                      /* of their numbers */
-	char value[SIM_MEMCACHED_VALUE]; /* of the get that is being read; empty: a miss */
+	int digits;                      /* digits of the numbers in keys */
+	char value[SIM_MEMCACHED_VALUE]; /* value of the get that is being read; empty: a miss */
 	struct request request[ROUNDS * DEPTH];
-	/* For each other client: the last number read of it, and one more. */
+	/* For each other client: one more than the last number that was read of its values. */
 	uint32_t seen[CLIENTS];
 };
 
@@ -65,7 +65,7 @@ struct world {
 	bool is_client[SLOTS];
 	uint32_t clients, sets, errors, wait;
 	bool fails;    /* the server breaks its connections */
-	bool may_fail; /* errors are right */
+	bool may_fail; /* error replies are expected */
 	uint64_t seed;
 };
 
@@ -202,7 +202,7 @@ client_send(struct world *w, struct client *cl)
 	}
 }
 
-/* Makes a pipeline, which begins with a set. */
+/* Composes a pipeline, which begins with a set. */
 static void
 client_say(struct world *w, struct client *cl, uint32_t gets_of_100)
 {
@@ -224,7 +224,7 @@ client_say(struct world *w, struct client *cl, uint32_t gets_of_100)
 	client_send(w, cl);
 }
 
-/* Makes lines of as many keys each. Of all these `apart` differ. */
+/* Composes lines of `keys` keys each, of which `apart` in all are different. */
 static void
 client_say_lines(struct world *w, struct client *cl, uint32_t lines, uint32_t keys, uint32_t apart)
 {
@@ -362,7 +362,7 @@ world_destroy(struct world *w)
 	free(w);
 }
 
-/* Each client makes its next pipeline at any time once the one before is answered. */
+/* Each client composes its next pipeline some time after the last one is answered. */
 static void
 run_all(struct world *w)
 {
@@ -400,8 +400,8 @@ TEST(two_hundred_sets_of_a_key_are_under_way_at_once)
 	world_destroy(w);
 }
 
-/* Has a client ask for lines of as many keys while the server answers nothing: the server has been
- * asked for all of them, so they take one round trip. */
+/* Checks that the server is asked for all keys of these lines before it answers any, so that they
+ * take one round trip. */
 static void
 lines_take_one_round_trip(uint32_t lines, uint32_t keys, uint32_t digits)
 {
@@ -440,8 +440,8 @@ TEST(all_keys_of_lines_of_any_length_are_under_way_at_once)
 		lines_take_one_round_trip(200, 1, digits);
 }
 
-/* A key of a line that is named again has one answer, or waits for its turn, amid others that have
- * been asked for. */
+/* A key that a line names twice gets one answer for both, or is requested again in its turn, amid
+ * keys that have been requested. */
 TEST(lines_that_repeat_keys_are_answered_in_their_order)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -479,8 +479,8 @@ TEST(a_connection_that_breaks_ends_all_of_them_and_none_is_sent_again)
 	world_destroy(w);
 }
 
-/* The failed gets are executed from their bytes, most of which are in no read buffer when they
- * fail. */
+/* Most of the failed gets are no longer in a read buffer: they are answered from copies of their
+ * bytes. */
 TEST(a_connection_that_breaks_ends_all_gets_and_none_is_sent_again)
 {
 	struct world *w = world_create(1, 1);

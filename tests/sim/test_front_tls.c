@@ -50,17 +50,17 @@ struct world {
 	struct tls_conns *conns; /* NULL: the server is plain */
 	struct conn *conn;
 	bool open, gone;
-	bool server_rests; /* its core does not turn */
+	bool server_rests; /* the server's core runs no turn */
 	uint64_t now_ns;
 	char *in;
 	uint32_t in_len;
 };
 
-/* How a world differs from one that works. */
+/* Differences from a world in which all is right. */
 struct differs {
-	const char *names; /* of the server's certificate */
+	const char *names; /* names in the server's certificate */
 	const char *asked; /* the name that the front wants; NULL: the server's address */
-	int from, to;      /* days, of the certificate */
+	int from, to;      /* the certificate's dates, in days from now */
 	bool other_issuer, plain;
 };
 
@@ -299,7 +299,7 @@ receive(struct world *w, uint32_t len)
 	check(w->in_len >= len);
 }
 
-/* Says a text, and checks the answer. */
+/* Sends a text, and checks the answer. */
 static void
 asks(struct world *w, const char *text, const char *want)
 {
@@ -344,7 +344,7 @@ wait_up(struct world *w)
 	check(is_up(w));
 }
 
-/* The lanes' connections alone are held: two slots each. */
+/* Checks that only the lanes' connections are held, in two slots each. */
 static void
 check_nothing_held(struct world *w)
 {
@@ -411,8 +411,8 @@ TEST(values_of_any_length_pass)
 	world_destroy(w);
 }
 
-/* Receives in the front's core without the rest of its turn, until a server's answer is there.
- * Returns its link. */
+/* Lets the front's core receive, without the rest of a turn, until a server's answer has arrived.
+ * Returns the link with the answer. */
 static struct tls_link *
 answer_arrives(struct world *w)
 {
@@ -436,7 +436,8 @@ answer_arrives(struct world *w)
 	return NULL;
 }
 
-/* A turn that finds no node for deciphered bytes leaves them held, and the wire empty. */
+/* Without a free node for deciphered bytes, a turn keeps them with the link, and its wire is
+ * empty. */
 TEST(bytes_that_found_no_node_are_shown_in_the_next_turn)
 {
 	struct world *w = world_create(WORKS);
@@ -482,7 +483,8 @@ TEST(pipelines_pass_in_their_order)
 	world_destroy(w);
 }
 
-/* Records of a front, as its link's io shows them when the next one is asked for. */
+/* The front's records. One is still in its link's io.plain when the front asks how long the next
+ * may be. */
 static struct {
 	struct tls_links *links;
 	uint32_t (*piece)(void *arg, const struct conn *link, uint32_t most);
@@ -504,7 +506,8 @@ piece_checked(void *arg, const struct conn *link, uint32_t most)
 	return records.len;
 }
 
-/* memcached does not look for requests that its TLS has deciphered behind the rest of a value. */
+/* memcached reads a value's rest from a record, and does not notice requests behind it in the same
+ * record. */
 TEST(a_record_that_begins_within_a_request_ends_with_it)
 {
 	enum { VALUE = 40000, VALUES = 5 };
@@ -560,7 +563,7 @@ TEST(a_server_that_is_not_verified_gets_no_request)
 		check(rows[i].differs.plain || served(w) == 0);
 		check(linked(w, TLS_LINK_HANDSHAKE_ERRORS) > 1);
 		check_eq(linked(w, TLS_LINK_HANDSHAKES), 0);
-		/* Backed off as a server that refuses connections is. */
+		/* Attempts become rarer, as with a server that refuses connections. */
 		check(linked(w, TLS_LINK_HANDSHAKE_ERRORS) < 60);
 		world_destroy(w);
 	}
@@ -576,7 +579,7 @@ TEST(a_name_may_be_another_than_the_hosts)
 	world_destroy(w);
 }
 
-/* The server's TCP answers, and no more. */
+/* The server acknowledges in TCP, and sends nothing. */
 TEST(a_handshake_that_stops_is_given_up_in_time)
 {
 	struct world *w = world_create(WORKS);
@@ -624,8 +627,8 @@ TEST(a_session_is_resumed_after_a_connection_breaks)
 	asks(w, "get k\r\n", "VALUE k 0 1\r\nv\r\nEND\r\n");
 	check_eq(linked(w, TLS_LINK_RESUMED), LANES);
 	check_eq(counter_read(&tls_counters(w->conns)[TLS_RESUMED]), LANES);
-	/* With other issuers a session of before proves nothing; the first lane brings a new one.
-	 */
+	/* After a change of issuers the old session is not resumed; that of the first lane's
+	 * handshake may be. */
 	check(tls_shared_replace_mt(&w->front.shared, tls_client_context_load(&files, text)));
 	run(w, NS_PER_MS);
 	server_breaks(w);
@@ -698,7 +701,7 @@ judge_lost_writes(bool cut)
 	world_destroy(w);
 }
 
-/* The server has some of them unread when its connections end. The others go to its next
+/* Some writes are unread at the server when its connections end. The others are sent on its next
  * connection, and are executed once. */
 TEST(writes_without_an_answer_fail_and_none_is_sent_again)
 {
@@ -737,7 +740,7 @@ TEST(however_connections_end_nothing_is_held)
 	}
 }
 
-/* A core that stops ends its connections, also those that shake hands. */
+/* A core that stops ends all connections, even amid a handshake. */
 TEST(a_core_that_stops_ends_its_links)
 {
 	for (uint32_t when = 0; when < 80; when += 4) {

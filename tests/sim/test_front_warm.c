@@ -36,11 +36,11 @@
 #define ZIPF       0.99
 #define DIP_POINTS 0.5
 
-static uint64_t seeds = 2; /* or the first argument */
+static uint64_t seeds = 2; /* the first argument replaces it */
 
 struct key {
 	uint32_t last;  /* number of the last write that was sent; 0: none */
-	uint32_t floor; /* no get that is sent now may return less */
+	uint32_t floor; /* the lowest number that a get sent now may return */
 	bool written;   /* a write is in progress */
 	bool unknown;   /* a write has failed, so its value may appear at any time */
 };
@@ -52,8 +52,8 @@ struct client {
 	bool open, waits;
 	uint32_t verb, in_len;
 	struct key *key;
-	uint32_t floor, last; /* of the key when the request was sent */
-	bool written;         /* the key was being written then */
+	uint32_t floor, last; /* the key's, when the request was sent */
+	bool written;         /* the key was being written when the request was sent */
 	char in[1600];
 };
 
@@ -74,12 +74,12 @@ struct world {
 	uint64_t now_ns, steps;
 	struct client client[CLIENTS];
 	struct key key[KEYS];
-	double share[KEYS]; /* of the keys up to this one */
+	double share[KEYS]; /* share of the requests for the keys up to this one */
 	uint32_t keys;
 	uint32_t talkers; /* clients that send */
 	struct sim_rng rng;
 	uint64_t seed;
-	uint32_t gets, hits; /* of the present second */
+	uint32_t gets, hits; /* in the current second */
 	uint32_t errors;
 };
 
@@ -134,7 +134,7 @@ ask(struct world *w, struct client *cl, struct key *k, uint32_t verb)
 	cl->waits = true;
 }
 
-/* A missing key is set by who missed it, as most clients do. */
+/* A client sets a key that it missed, as most clients do. */
 static void
 ask_next(struct world *w, struct client *cl)
 {
@@ -521,7 +521,7 @@ TEST(a_key_is_handed_over_with_its_flags_and_life)
 	world_destroy(w);
 }
 
-/* The server answers with its own cas, not with that of the former one. */
+/* The key's new server answers with a cas of its own. */
 TEST(a_handed_over_key_may_be_compared)
 {
 	struct world *w = world_create(2, false, false);
@@ -573,7 +573,8 @@ TEST(what_was_written_since_is_not_brought_back)
 	world_destroy(w);
 }
 
-/* The former server does not answer when a key is asked for, and does later. */
+/* The former server does not answer in time, so the get is a miss. It stays one when the server
+ * answers again. */
 TEST(a_miss_is_final)
 {
 	for (uint32_t copies = 0; copies < 2; copies++) {
@@ -598,7 +599,8 @@ TEST(a_miss_is_final)
 	}
 }
 
-/* A second core is handing over a key of each word: its add has not been answered. */
+/* Makes it look as if a second core were handing over a key of each word: its adds are not answered
+ * yet. */
 static void
 adds_begin(struct world *w)
 {
@@ -641,7 +643,8 @@ TEST(writes_flushes_and_misses_wait_for_an_add_of_another_core)
 	}
 }
 
-/* A flush reaches both servers; what one had before it is not added at the other after it. */
+/* A flush reaches both servers. A value that one had before is not added at the other
+ * afterwards. */
 TEST(nothing_is_handed_over_after_a_flush)
 {
 	struct world *w = world_create(2, false, false);
@@ -680,7 +683,7 @@ TEST(a_key_that_returns_has_no_old_value)
 	}
 }
 
-/* The delete at the former server is lost, so that server is flushed before it gets keys again. */
+/* A delete does not reach the former server, so it is flushed before it gets keys again. */
 TEST(a_former_server_that_missed_a_write_is_flushed)
 {
 	struct world *w = world_create(2, true, false);
@@ -720,7 +723,8 @@ TEST(keys_that_no_get_has_moved_outlive_a_second_change)
 	world_destroy(w);
 }
 
-/* A server that is out of use misses a delete. Once in use again, it is not asked for the key. */
+/* A server that is out of use misses a delete. When it is used again, the front does not ask it for
+ * the key. */
 TEST(key_deleted_between_two_changes_is_not_brought_back)
 {
 	struct world *w = world_create(2, false, false);
@@ -740,8 +744,8 @@ TEST(key_deleted_between_two_changes_is_not_brought_back)
 	world_destroy(w);
 }
 
-/* The key does not move by the second change, so its delete is not refused while others are; a get
- * of a server that is cut off keeps the change from its end. */
+/* The second change does not move the key, so its delete is not refused while writes of moved keys
+ * are. A get at a server that is cut off keeps that refusal up. */
 TEST(key_deleted_during_a_second_change_is_not_brought_back)
 {
 	struct world *w = world_create(2, false, false);
@@ -779,7 +783,8 @@ TEST(key_deleted_during_a_second_change_is_not_brought_back)
 	world_destroy(w);
 }
 
-/* No server is flushed: the deletes alone keep the old value from being found. */
+/* No server is flushed: a write is followed by deletes at both former servers, so the old value is
+ * not found. */
 TEST(key_written_after_two_changes_is_deleted_where_it_was_before_both)
 {
 	struct world *w = world_create(2, false, false);
@@ -813,8 +818,9 @@ TEST(changes_are_chained_only_if_all_servers_stay_and_nothing_was_flushed)
 	}
 }
 
-/* With a second left it would be stored for no seconds, which is for ever. One of the items has
- * that when it is asked for, whether or not the servers' clocks step in between. */
+/* An item with one second left could be stored with an expiry of 0, which means never. One of the
+ * two items has one second left when it is requested, even if the servers' clocks advance a second
+ * before. */
 TEST(an_item_about_to_expire_is_not_handed_over)
 {
 	struct world *w = world_create(2, false, false);
@@ -834,7 +840,8 @@ TEST(an_item_about_to_expire_is_not_handed_over)
 	world_destroy(w);
 }
 
-/* The server is cut off while it has an add; as far as the front knows, it may execute it later. */
+/* The server is cut off while it has an add, which it may still execute for all that the front
+ * knows. */
 TEST(a_write_behind_an_add_of_unknown_fate_fails)
 {
 	struct world *w = world_create(1, false, false);

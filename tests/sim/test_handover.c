@@ -248,7 +248,8 @@ write_frame6(uint8_t frame[SHORT + 8], uint8_t extension, uint32_t offset, uint3
 	put16(frame + L4_AT + 2, ports);
 }
 
-/* The core depends neither on the receiving core nor on the bytes in place of ports. */
+/* The core that serves a fragment depends neither on the core that received it nor on the bytes
+ * where ports would be. */
 TEST(fragments_of_a_datagram_go_one_way)
 {
 	const struct handover_config cfg = {.cores = 4, .queues = 4, .udp_first = 11211};
@@ -292,8 +293,8 @@ TEST(a_whole_packet_goes_by_its_ports_behind_any_header)
 	check_eq(met, 0xf);
 }
 
-/* The core is known before a segment of the connection has arrived, and its opener chooses the port
- * by that. */
+/* The core of a connection can be computed before its first segment, so a core that opens one
+ * chooses a port that leads to itself. */
 TEST(the_core_of_a_connection_is_known_beforehand)
 {
 	const struct handover_config cfg = {.cores = 7, .queues = 2};

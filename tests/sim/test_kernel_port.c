@@ -1,7 +1,8 @@
 /*
  * Core 0's port over an isolated NIC. Goal: copies of the kernel's frames arrive whole, in order
- * and behind those of the queue, at most a slice of them a call; none is lost while the pool is
- * empty, and no frame leaks. Method: the port over one in memory, whose ring and pool the test has.
+ * and behind those of the queue, at most a slice of them in a call. None is lost while the pool is
+ * empty, and no frame leaks. Method: the port under test over a port in memory; the test fills its
+ * ring and empties its pool.
  */
 #include "support/test.h"
 #include "kernel/kernel_lane.h"
@@ -37,7 +38,7 @@ TEARDOWN(destroy)
 	free(memory);
 }
 
-/* Puts a copy of len bytes, all of them its number, into the ring. */
+/* Puts a copy into the ring: len bytes, each of which is its number. */
 static void
 copy(uint8_t number, uint32_t len)
 {

@@ -19,7 +19,7 @@
 #define VALUE_MIN  1400u
 #define VALUE_MAX  300000u
 #define ANSWER_MAX (VALUE_MAX + 64u)
-#define MEMORY_MB  8u /* fewer than all values need: sets evict */
+#define MEMORY_MB  8u /* less than all values need, so sets evict */
 #define STEP_NS    20000u
 #define STALL_NS   400000u /* the longest stall */
 #define LOANS_MAX  (64ull << 20)
@@ -59,7 +59,7 @@ lent(const struct world *w)
 
 /* ---- values ---- */
 
-/* The byte of a value at a place: all values differ in nearly all bytes. */
+/* Returns byte `at` of a value. Two values differ in nearly all bytes. */
 static uint8_t
 byte_of(uint32_t key, uint32_t version, uint32_t at)
 {
@@ -75,7 +75,7 @@ key_of(uint32_t key, char name[8])
 	return (struct view){(const uint8_t *)name, (uint32_t)snprintf(name, 8, "k%u", key)};
 }
 
-/* Stores a new version, which the flags name, if there is memory. */
+/* Stores a new version, if there is memory. The item's flags contain its number. */
 static void
 store_value(struct world *w, uint32_t key)
 {

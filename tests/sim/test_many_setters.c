@@ -1,7 +1,7 @@
 /*
  * Many clients that upload large values at full speed. Goal: clients that wait for memory leave
- * frames to those whose data is read: other clients are answered, and memory is used as well as by
- * few setters. Method: a whole core, and a stack as all clients, on a cable of limited rate.
+ * frames to those whose data is read: other clients are answered, and as many values are stored as
+ * with few setters. Method: a whole core, and a stack as all clients, on a cable of limited rate.
  */
 #include "sim_client.h"
 
@@ -23,7 +23,7 @@ struct mix {
 	uint32_t setters, large;
 	uint32_t memory_mb;
 	uint32_t frames; /* received frames that the core may hold */
-	uint64_t rate;   /* of the cable, bytes a second */
+	uint64_t rate;   /* bytes a second of the cable */
 	uint64_t alone_ns, beside_ns;
 };
 
@@ -41,8 +41,8 @@ struct client {
 /* The results of a run. */
 struct result {
 	uint32_t stored, answered; /* large values; requests of other clients */
-	uint64_t slowest_ns;       /* of other clients */
-	uint32_t timeouts;         /* of all clients */
+	uint64_t slowest_ns;       /* longest wait of other clients */
+	uint32_t timeouts;         /* retransmission timeouts of all clients */
 };
 
 struct world {
@@ -175,7 +175,7 @@ bytes_of(const struct result *r, const struct mix *mix)
 	return (uint64_t)r->stored * mix->large + (uint64_t)r->answered / 2 * SMALL;
 }
 
-/* With sixteen setters none waits. */
+/* Sixteen setters fit into the memory, so none of them waits. */
 TEST(sixty_setters_stop_others_no_more_than_sixteen_do)
 {
 	const struct mix sixteen = {16, 250000, 16, 2048, 500000000, NS_PER_S / 2, NS_PER_S};

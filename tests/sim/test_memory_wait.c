@@ -42,10 +42,10 @@ struct mix {
 	uint32_t clients, memory_mb;
 	/* Received frames that the core may hold; 0: those of the program with -c 1024. */
 	uint32_t frames;
-	uint32_t pipeline; /* at most, requests of a batch */
+	uint32_t pipeline; /* the most requests of a batch */
 	/* A set_part-th of the requests are sets; 1: all are. */
 	uint32_t set_part;
-	uint64_t rate; /* of the cable, bytes a second */
+	uint64_t rate; /* bytes a second of the cable */
 	/* The core pauses for this long in each tenth of a second. */
 	uint64_t pause_ns;
 };
@@ -307,8 +307,8 @@ TEST(a_core_that_pauses_loses_no_connection)
 		all_get_on(&mix, seed, 100 * MS_NS, NS_PER_S);
 }
 
-/* An eighth of the frames: begun values keep some of their own, or waiting requests would take
- * all. */
+/* The core has an eighth of the usual frames. Each begun value keeps a few for itself; otherwise
+ * waiting requests would take all. */
 TEST(with_few_frames_all_are_answered)
 {
 	const struct mix mix = {.clients = 40,

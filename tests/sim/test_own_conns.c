@@ -60,7 +60,7 @@ open_own(struct sim_pair *p)
 	return conn_connect(p->side[SIM_SERVER]->stack, &to);
 }
 
-/* Three of eight slots are reserved; before: our connections that exist before the peers'. */
+/* Three of eight slots are reserved. before: how many connections we open before the peers do. */
 TEST(peers_leave_slots_for_our_own_connections)
 {
 	for (uint32_t before = 0; before <= 3; before++) {
@@ -84,7 +84,7 @@ TEST(peers_leave_slots_for_our_own_connections)
 	}
 }
 
-/* No data is acknowledged: a peer's connection would be reset for that while chunks are short. */
+/* No data is acknowledged, for which a peer's connection would be reset while chunks are short. */
 TEST(memory_pressure_leaves_our_own_connections_alone)
 {
 	static const uint8_t bytes[CONN_RESERVE_MAX];

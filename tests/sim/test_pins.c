@@ -22,7 +22,7 @@
 #define SMALL       20000u
 #define HONEST      10u
 #define OTHERS      150u /* items of SMALL bytes that are stored once */
-/* Fast enough that sixteen simultaneous uploads, a tenth of memory, take only 0.4 ms. */
+/* At this rate sixteen simultaneous uploads, a tenth of the memory, take only 0.4 ms. */
 #define CABLE_RATE 5000000000u
 #define AGAIN_NS   (50 * MS_NS) /* wait before a client connects again after a reset */
 
@@ -37,7 +37,7 @@ struct client {
 	bool of_others;     /* the request is for an item of OTHERS */
 	uint32_t left;      /* bytes of the value still to send, line end included */
 	uint32_t got, want; /* bytes of the answer */
-	char head[8];       /* its first bytes */
+	char head[8];       /* the first bytes of the answer */
 	uint64_t asked_ns, next_ns;
 	/* Bytes a second that the client reads; 0: unlimited. */
 	uint64_t rate;

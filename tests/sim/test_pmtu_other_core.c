@@ -155,7 +155,7 @@ TEST(a_report_without_a_connection_changes_nothing)
 	struct cores w = cores_create();
 
 	open_and_write(&w);
-	/* Changes the peer; the quoted header's checksum is not verified. */
+	/* Changes the peer's address in the quoted header, whose checksum is not verified. */
 	w.frame[14 + 19] ^= 1;
 	report_to_other(&w);
 	turn(&w, w.other);

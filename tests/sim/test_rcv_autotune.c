@@ -23,13 +23,13 @@
 #define PORT_0    5000u
 #define PEER_ISS  0xfff00000u
 #define PEER_IP   (SIM_PEERS + 9)
-#define FRAMES    4096u /* that connections may hold */
+#define FRAMES    4096u /* frames that connections may hold */
 
 struct peer {
-	uint32_t iss; /* the stack's */
-	/* Sent by the peer; acknowledged. Offsets from PEER_ISS. */
+	uint32_t iss; /* the stack's initial sequence number */
+	/* next: bytes sent by the peer; acked: acknowledged ones. Both count from PEER_ISS. */
 	uint32_t next, acked;
-	uint32_t edge; /* as advertised */
+	uint32_t edge; /* right edge of the advertised window */
 	bool open;
 };
 
@@ -226,7 +226,8 @@ world_destroy(struct world *w)
 {
 	for (uint32_t i = 0; i < PEERS_MAX; i++)
 		if (w->peer[i].open) {
-			/* rcv_nxt is one of them, depending on a delayed ACK or a hole. */
+			/* Either may be the stack's rcv_nxt: an ACK may be delayed, and a hole may
+			 * be left. */
 			feed(w, i, TCP_RST, w->peer[i].acked, 0);
 			feed(w, i, TCP_RST, w->peer[i].next, 0);
 			turn(w);
@@ -432,7 +433,7 @@ TEST(an_idle_peer_leaves_its_window_to_active_ones)
 }
 
 /* A peer that sends slightly more than a quarter of the smallest window in each round trip needs
- * less than one more step: nothing is short, and no other window shrinks for it. */
+ * less than one more step of window. Frames suffice, so no other window shrinks for it. */
 TEST(a_peer_that_needs_little_more_shrinks_no_window_while_frames_suffice)
 {
 	struct world *w = world_create();
@@ -452,8 +453,8 @@ TEST(a_peer_that_needs_little_more_shrinks_no_window_while_frames_suffice)
 	world_destroy(w);
 }
 
-/* Three peers with the widest windows hold all they may behind their holes; a fourth has its small
- * hole. */
+/* Three peers with the widest windows hold as much as they may behind holes. A fourth leaves a hole
+ * of one segment, and its data is kept. */
 TEST(a_few_with_holes_leave_room_for_the_holes_of_others)
 {
 	struct world *w = world_create();
@@ -491,7 +492,8 @@ TEST(wide_windows_shrink_while_frames_are_short)
 	upload(w, 3, 8);
 	check(w->peer[3].edge - w->peer[3].acked > 4 * RX_WINDOW_BYTES);
 	for (uint32_t k = 0; k < 20; k++) {
-		/* Peers whose data made room for in-order data send it again. */
+		/* Data behind holes was dropped to make room for data in order: its peers send it
+		 * again. */
 		for (uint32_t i = 0; i < 3; i++) {
 			w->peer[i].next = w->peer[i].acked;
 			leave_hole(w, i);
@@ -504,8 +506,8 @@ TEST(wide_windows_shrink_while_frames_are_short)
 	world_destroy(w);
 }
 
-/* A peer sends one byte in three, with a window for many: each segment and each ACK walks all
- * ooo_blocks. */
+/* A peer sends one byte in three, and its window has room for many. Each segment and ACK walks all
+ * ooo_blocks, so they are limited. */
 TEST(a_wide_window_has_no_more_ooo_blocks_than_any)
 {
 	struct world *w = world_create();

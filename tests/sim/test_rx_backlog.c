@@ -109,7 +109,7 @@ open_one(struct away *a)
 	feed(a, i, TCP_SYN, 0);
 	sim_stack_turn(a->ss);
 	a->iss[i] = sent_iss(a);
-	a->ss->now_ns += 100000; /* the round trip */
+	a->ss->now_ns += 100000; /* the connection's round trip */
 	feed(a, i, TCP_ACK, a->iss[i] + 1);
 	sim_stack_turn(a->ss);
 	check(a->conn[i] != NULL);
@@ -199,7 +199,8 @@ TEST(acks_that_wait_in_the_ring_are_read_before_timers_fire)
 	}
 }
 
-/* Frames that the port refuses narrow the burst, so it counts as full with less than BURST_MAX. */
+/* A port that sends nothing narrows the next receive burst, so fewer than BURST_MAX frames make it
+ * full. */
 TEST(a_burst_that_was_narrowed_is_full_as_well)
 {
 	struct away *a = pause_begin(CONNS);

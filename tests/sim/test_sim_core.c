@@ -1,8 +1,8 @@
 /*
  * Whole cores in memory. Goal: a client's bytes pass every stage of a turn and return as
  * memcached's replies; one core finds what another stored; a pause of the process loses nothing;
- * and a date of expiry refers to the current wall clock. Method: two cores over one store, a client
- * on a lossless cable to each.
+ * and an expiry given as a date is counted from the current wall clock. Method: two cores over one
+ * store, a client on a lossless cable to each.
  */
 #include "sim_core.h"
 #include "sim_peer.h"
@@ -61,8 +61,8 @@ seconds_pass(struct sim_cores *sc, uint32_t seconds)
 	sim_cores_turn(sc);
 }
 
-/* The distance of a date is computed from the wall clock when the item is stored; earlier items
- * keep their expiry when the clock is stepped. */
+/* An item's time to live is computed from the wall clock when it is stored. A later step of the
+ * clock does not change it. */
 TEST(a_date_of_expiry_follows_a_step_of_the_wall_clock)
 {
 	static const struct {
@@ -122,8 +122,8 @@ fill(struct sim_cores *sc)
 	}
 }
 
-/* No frame and no timer announces that memory is free for a set: only turns find it, so a core must
- * not sleep between them. */
+/* Only a turn finds that memory has become free for a waiting set, so a core must not sleep between
+ * turns meanwhile. */
 TEST(a_core_is_busy_while_a_request_waits_for_memory)
 {
 	enum { CLIENTS = 6 };
@@ -284,8 +284,8 @@ TEST(a_long_turn_is_counted_with_the_part_of_the_host)
 	}
 }
 
-/* A cycle counter for a machine whose stage number long_stage takes long. It is read before stage 1
- * and after each stage. */
+/* A cycle counter of a core whose stage number long_stage takes 100,000 cycles, and each other 10.
+ * It is read before stage 1 and after each stage. */
 static uint32_t laps, long_stage;
 static uint64_t cycles_now;
 
@@ -328,7 +328,7 @@ TEST(some_turns_are_timed_and_all_after_a_long_one)
 	check_eq(core_count(sc, CORE_CYCLES_INPUT), 11 * 100000);
 	check_eq(core_count(sc, CORE_CYCLES_TX), 11 * 10);
 	check_eq(core_count(sc, CORE_LONG_TIMED), 0);
-	/* The length of the first is known while the second runs. */
+	/* A turn's length is known in the next one, which is timed. */
 	busy_turns(sc, 3, 150000);
 	busy_turns(sc, 10, 1000);
 	check_eq(core_count(sc, CORE_LONG_TIMED), 1);

@@ -29,14 +29,14 @@
 #define MEMORY_BYTES   (16u << 20)
 #define TALK_MAX       (1u << 20)
 #define REPLY_MAX      (4u << 20)
-#define SHARDS         2u /* of a stream */
+#define SHARDS         2u /* shards of a stream */
 #define SHARDS_MAX     (2 * SHARDS)
 #define BUCKETS        512u
 #define COLUMN_BUCKETS 512u
 #define COLUMN_PAGES   16u
 #define OUTPUT_PAGES   10u
 #define SEGMENT_PAGES  16u
-#define SEGMENTS       96u /* of a shard: a talk does not fill them */
+#define SEGMENTS       96u /* segments of a shard: a talk does not fill them */
 #define SEGMENTS_FEW   8u
 #define VALUE_LARGE    9000u
 #define ITEM_MAX       55000u /* appends make items larger */
@@ -74,7 +74,7 @@ struct world {
 	struct flash_writer writer;
 	struct flash_shard shard[SHARDS_MAX];
 	struct flash_kept kept[SHARDS_MAX];
-	uint32_t shards; /* of all streams; SHARDS: without columns */
+	uint32_t shards; /* shards of all streams; SHARDS: there are no columns */
 	struct flash_convert convert;
 	uint8_t *columns, *workspace, *convert_pages;
 	struct flash_intents intents;
@@ -85,7 +85,7 @@ struct world {
 	uint32_t fillers;
 	bool evicts;         /* items are evicted all the time */
 	bool copies_at_once; /* an evicted value is never sliced */
-	bool copies_nothing; /* the tier's thread does not */
+	bool copies_nothing; /* the tier's thread copies nothing */
 };
 
 /* ---- clients ---- */
@@ -345,8 +345,8 @@ run(struct world *w, uint64_t for_ns)
 
 	while (w->sim.ss->now_ns < until_ns) {
 		if (w->tier != NULL) {
-			/* The turn before seems long. Nothing changes between two slices, which
-			 * would be forgotten. */
+			/* A long turn earns the core a copy of whole values. A value that changed
+			 * between two slices would be a miss. */
 			if (w->copies_at_once)
 				w->tier->core[0].now_ns = 0;
 			mem_flash_tick(&w->media, w->sim.ss->now_ns);
@@ -927,7 +927,7 @@ TEST(a_packed_value_is_returned_promoted_and_appended_to)
 	end(w);
 }
 
-/* Damages the first record of its shard's open buffer: no packer produces such a value. */
+/* Damages the packed value in the first record of a shard's open buffer. */
 static void
 damage_first_value(struct world *w)
 {
@@ -1011,7 +1011,8 @@ TEST(a_value_that_waits_for_memory_is_unpacked_once)
 	end(w);
 }
 
-/* The read ends when its pages belong to another segment, and the key's copy lies elsewhere. */
+/* When the read ends its pages belong to another segment, and the key's newer copy lies
+ * elsewhere. */
 TEST(a_read_that_comes_too_late_is_made_again)
 {
 	struct world *w = begin(SEGMENTS_FEW, LONG_NS, 5);
@@ -1147,7 +1148,8 @@ burst_is_found(struct world *w)
 	}
 }
 
-/* A microsecond earns 400 bytes. A core keeps those of one turn, or of a piece, and a debt. */
+/* A microsecond earns 400 bytes. A core saves at most those of one turn, or of a piece, and keeps a
+ * debt. */
 TEST(a_core_copies_for_a_tenth_of_its_time)
 {
 	static const struct {
@@ -1297,7 +1299,8 @@ TEST(a_device_that_accepts_nothing_is_waited_for_to_a_limit)
 	end(w);
 }
 
-/* Without memory for a new version a large value is marked stale in place, and gets another cas. */
+/* A large value is marked stale in place, with a new cas, if there is no memory for a new
+ * version. */
 TEST(an_item_marked_between_two_slices_is_not_found_with_its_old_cas)
 {
 	struct world *w = begin_burst(41);
@@ -1340,7 +1343,7 @@ TEST(reads_wait_for_memory_and_all_are_answered)
 	check_eq(w->backend->under_way, READS_SMALL + READS_LARGE);
 	w->media.faults.hangs = 0;
 	mem_flash_release(&w->media);
-	/* Waiting reads are submitted in the turn in which others have ended. */
+	/* A read that waits is submitted in the turn in which another has ended. */
 	run(w, STEP_NS);
 	check(w->backend->under_way >= READS_SMALL);
 	run(w, 50 * MS);
@@ -1378,7 +1381,8 @@ TEST(the_budget_counts_written_bytes_and_is_kept_for_a_second)
 	check_eq(puts_of(w, 2), 0);
 	flash_tier_earn(w->tier, 500 * MS);
 	check_eq(puts_of(w, 3), 1);
-	/* Somewhat more than earned was written, because of the heads. */
+	/* An item with its head was somewhat longer than the rest of the budget, which is now in
+	 * debt. */
 	flash_tier_earn(w->tier, 499 * MS);
 	check_eq(puts_of(w, 3), 1);
 	flash_tier_earn(w->tier, LONG_NS);

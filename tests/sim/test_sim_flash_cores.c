@@ -34,7 +34,7 @@
 #define BUCKETS       512u
 #define SEGMENT_PAGES 16u
 #define ITEM_MAX      55000u /* a segment holds more */
-#define SEGMENTS      96u    /* of a shard: they are not filled */
+#define SEGMENTS      96u    /* segments of a shard: a run does not fill them */
 #define READS_SMALL   12u
 #define READS_LARGE   2u
 #define DEPTH         32u
@@ -61,7 +61,7 @@ struct client {
 	struct slot key[KEYS];
 	bool binary, waits;
 	uint16_t id;
-	uint32_t asked, since; /* turn */
+	uint32_t asked, since; /* since: the turn of the request */
 	char request[TEXT_MAX], reply[TEXT_MAX];
 	uint32_t request_len, reply_len;
 };

@@ -174,8 +174,8 @@ TEST(an_open_loop_follows_its_schedule)
 	}
 }
 
-/* A cable that sometimes delays a frame by 5 ms, and one request at a time: the requests that wait
- * for it count as late, though each is answered at once when it is sent. */
+/* The cable sometimes delays a frame by 5 ms, and one request is sent at a time. Requests that were
+ * due meanwhile count as late, though each is answered at once when it is sent. */
 TEST(a_stall_counts_for_every_request_that_was_due_in_it)
 {
 	const struct load_command fill = fill_order();
@@ -194,7 +194,7 @@ TEST(a_stall_counts_for_every_request_that_was_due_in_it)
 	sim_load_destroy(sl);
 }
 
-/* Frames arrive after their request has timed out and its slot has another one. */
+/* Answers arrive after their request has timed out, when another request has its slot. */
 TEST(a_late_answer_is_not_taken_for_the_next_requests)
 {
 	const struct load_command fill = fill_order();

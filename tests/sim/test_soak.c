@@ -55,7 +55,7 @@ TEST(the_same_seed_plays_the_same_way)
 		check(soak_play(seed, &two));
 		check(one.hash == two.hash);
 		check_eq(one.virtual_ns, two.virtual_ns);
-		check(one.hash != last); /* else the hash would not depend on the run */
+		check(one.hash != last); /* otherwise the hash would not depend on the run */
 		last = one.hash;
 	}
 }

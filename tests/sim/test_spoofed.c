@@ -1,6 +1,6 @@
 /*
  * Datagrams with a spoofed source. Goal: each costs one answer, or as many as the rate limit of
- * errors allows, for any source and any answer of it; and a client that sends requests meanwhile is
+ * errors allows, whatever the source is and answers; and a client that sends requests meanwhile is
  * answered every time. Method: a core in memory; behind its port an echo, a server that finds no
  * request in any datagram, a babbler with words unknown to every server, and a client. Answers are
  * counted over seconds of a virtual clock.
@@ -26,7 +26,7 @@ enum victim {
 	ECHO,    /* returns every datagram */
 	SERVER,  /* answers ERROR, like memcached on another port */
 	BABBLER, /* answers a word that is neither request nor reply */
-	RINGER,  /* answers with four such lines in one datagram */
+	RINGER,  /* answers four such words in one datagram */
 	CLIENT,
 	VICTIMS,
 };
@@ -91,8 +91,7 @@ deliver(struct net *net)
 	}
 }
 
-/* Sends a spoofed datagram: of any kind, or a value that would be a request if it were parsed as
- * one. */
+/* Sends a spoofed datagram: any request, or a set whose value reads like a request. */
 static void
 forge(struct net *net, enum victim from)
 {
@@ -140,7 +139,8 @@ TEST(spoofed_sources_get_no_more_than_the_rate_limit_and_others_all)
 	check(net.answered[SERVER] > SPOOFED / 2 && net.answered[SERVER] <= SPOOFED);
 	check(net.answered[BABBLER] <= SPOOFED + errors_max);
 	check(net.answered[RINGER] <= SPOOFED + errors_max);
-	/* The exchange did continue within the limit; otherwise the bound would prove nothing. */
+	/* The exchange did go on within the limit. If it had not, the upper bound would prove
+	 * nothing. */
 	check(net.answered[BABBLER] >= UDP_ERRORS_PER_SECOND);
 	check_eq(net.answered[CLIENT], asked);
 	sim_cores_destroy(net.sc);

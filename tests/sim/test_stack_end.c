@@ -1,7 +1,7 @@
 /*
- * A stack that refuses, and ends. Goal: it resets SYNs and segments of connections that it does
- * not know, and afterwards every frame is the port's again, sent or not. Method: one stack on a
- * port in memory, sized as app/clockoo/start/early_answers.c does.
+ * A stack that accepts no connections, and ends. Goal: it resets SYNs and segments of connections
+ * that it does not know. At its end every frame returns to the port, sent or not. Method: one stack
+ * on a port in memory, sized as app/clockoo/start/early_answers.c does.
  */
 #include "sim_frame.h"
 #include "sim_stack.h"

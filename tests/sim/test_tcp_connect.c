@@ -36,7 +36,7 @@ struct side {
 	uint32_t opened, gone, failed;
 	uint32_t whole; /* streams that were complete before the end */
 	enum conn_failure why;
-	/* Closes once it has all of the peer's stream, before it sees its end. */
+	/* This side closes once it has all of the peer's stream, before it sees the FIN. */
 	bool early;
 };
 
@@ -540,7 +540,7 @@ ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint3
 	return ask_from(ss, CLIENT_IP, port, flags, at, seq);
 }
 
-/* One or two of the 32 sources share the attacker's rate limit. */
+/* Sources are hashed to rate limits, so a few of 32 share the attacker's. */
 TEST(a_flooding_source_takes_resets_of_few_others)
 {
 	const struct stack_config cfg = sim_config(1);
@@ -558,7 +558,8 @@ TEST(a_flooding_source_takes_resets_of_few_others)
 	sim_stack_destroy(ss);
 }
 
-/* The peer's SYN arrived twice: the first got a cookie, the second found a place in the table. */
+/* A peer's SYN arrives twice. The first is answered with a cookie, and the second gets a place in
+ * the table. The cookie still opens the connection. */
 TEST(a_cookie_counts_though_its_flow_is_half_open)
 {
 	uint32_t opened = 0, cookie = 0, second = 0, seq;

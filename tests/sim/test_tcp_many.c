@@ -15,7 +15,7 @@
 #define ROUNDS 4u
 
 struct flow {
-	uint32_t ip, iss, ack; /* ack: all data of the stack is acknowledged up to it */
+	uint32_t ip, iss, ack; /* ack: the next sequence number expected of the stack */
 	uint16_t port;
 	bool open;
 };

@@ -19,7 +19,7 @@
 #define AHEAD    20000u
 #define PEER_ISS 0xffffc000u
 #define SEEDS    60u
-#define PIECES   4000u /* at most, of one stream */
+#define PIECES   4000u /* most pieces of a stream */
 #define PEER_IP  (SIM_PEERS + 9)
 
 struct span {
@@ -334,8 +334,8 @@ TEST(ooo_blocks_are_bounded_and_leave_room_for_data_in_order)
 	sim_stack_destroy(r->ss);
 }
 
-/* Seven of twelve frames are held, and no more are available behind data that waits. The segment
- * that fills the hole takes the place of the last piece, half of which has just arrived again. */
+/* Seven of twelve frames are held, which is the most behind a hole. The segment that fills the hole
+ * takes the frame of the last piece, half of which has just arrived again. */
 TEST(a_dropped_segment_is_not_reported_as_duplicate)
 {
 	struct receiver *r = receiver_create_short(1, 0, 12);
@@ -380,8 +380,8 @@ TEST(a_dropped_segment_is_not_reported_as_received)
 	sim_stack_destroy(r->ss);
 }
 
-/* Behind a text of 1000 bytes a frame has room for 990 bytes, or for four more in place of a tag.
- * In the last row a frame fills its memory, because the peer is not held to our MTU. */
+/* After 1000 bytes of text a frame has room for 990 more, or for 994 if it has no VLAN tag. In the
+ * last row one segment fills its frame, because peers may exceed our MTU. */
 TEST(coalesced_data_does_not_reach_past_the_frame)
 {
 	static const struct {
@@ -414,8 +414,9 @@ since_ns(const struct receiver *r)
 	return ns;
 }
 
-/* Three turns share a frame. The first bytes have the first turn's time, the last ones the last
- * turn's, and the bytes between never one that is too early. Read bytes are forgotten. */
+/* Three turns share a frame. The first bytes have the time of the first turn, and the last bytes
+ * that of the last. Bytes between them have a time that may be later than theirs, never earlier.
+ * Bytes that were read have no time. */
 TEST(a_frame_records_when_its_bytes_arrived)
 {
 	struct receiver *r = receiver_create(1, 0);
@@ -444,7 +445,7 @@ TEST(a_frame_records_when_its_bytes_arrived)
 	check_eq(since_ns(r), turn[2]);
 	read_some(r, 200);
 	check_eq(since_ns(r), turn[3]);
-	/* Data behind a hole arrives, in this sense, when the hole is filled. */
+	/* Data behind a hole has the time at which the hole is filled. */
 	read_some(r, STREAM);
 	feed(r, TCP_ACK, (struct span){1300, 1400});
 	feed(r, TCP_ACK, (struct span){1400, 1500});

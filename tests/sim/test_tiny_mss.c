@@ -2,8 +2,8 @@
  * Peers with a small MSS. Goal: fifty peers that request values of 1 MB in short segments raise the
  * 99th percentile of ten honest clients at most to 1.5 times that with segments of 1460 bytes; if
  * they request more than the core can send, at most to twice that. Method: one core in memory on a
- * lossless cable, a clock that advances by the cost of each turn, as in test_fairness.c, and of the
- * copied bytes. The fifty send their requests one after the other.
+ * lossless cable, a clock that advances by the cost of each turn, frame and request, as in
+ * test_fairness.c, and of the copied bytes. The fifty send their requests one after the other.
  */
 #include "serve/serve.h"
 #include "sim_core.h"
@@ -27,7 +27,7 @@
 #define TURN_NS     500u
 #define REQUEST_NS  190u
 #define FRAME_NS    90u
-#define COPY_BYTES  16u /* copied in a ns */
+#define COPY_BYTES  16u /* bytes copied in a ns */
 #define ASK         "get none\r\n"
 #define ANSWER      "END\r\n"
 #define ASK_BIG     "get big\r\n"
@@ -227,8 +227,8 @@ p99_ns(struct load load)
 	return result;
 }
 
-/* Compares short with full segments; most: the limit, in halves of the result with full
- * segments. */
+/* Compares short with full segments; most: the limit for short segments, in halves of the figure
+ * with full ones. */
 static void
 with_short_segments(uint16_t mss, uint32_t window, uint32_t period_ns, uint32_t most)
 {

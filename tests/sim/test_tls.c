@@ -340,8 +340,8 @@ shake_hands(struct world *w, struct client *cl, uint32_t clients)
 #define HALF 16u
 #define GOOD 10u
 
-/* With two places, and peers that send these bytes and no more: returns how many turns the
- * handshakes of others take. */
+/* Returns how many turns the handshakes of others take beside peers that send these bytes and no
+ * more, on a core with two places for handshakes. */
 static uint32_t
 turns_beside(const char *bytes, uint32_t len, uint32_t peers, uint32_t yielded)
 {
@@ -377,11 +377,7 @@ TEST(a_wrong_record_closes_and_is_counted)
 	struct client cl;
 	struct world w;
 
-	world_create(&w, 0);
-	client_open(&w, &cl, 2000, TLS1_3_VERSION);
-	client_say(&w, &cl, "get k\r\n", 7);
-	client_receive(&w, &cl, 5);
-	check_str(cl.got, "END\r\n");
+	world_create_served(&w, &cl);
 	sim_peer_send(cl.peer, "\x17\3\3\0\x20not a record that fits any key..", 37);
 	for (uint32_t i = 0; i < 300; i++) {
 		world_turn(&w);
@@ -413,7 +409,8 @@ ask_and_read_nothing(struct world *w, uint16_t port, uint32_t gets)
 	client_close(&cl);
 }
 
-/* -c counts sessions: wires whose session has ended would fill the slots, and stay. */
+/* `-c` limits sessions. Wires that stayed after their session would fill the slots without
+ * limit. */
 TEST(a_peer_that_does_not_read_the_end_is_reset)
 {
 	enum { BYTES = 16000, GETS = 12 };
@@ -454,7 +451,7 @@ client_rekey(struct client *cl)
 	check_eq(SSL_do_handshake(cl->ssl), 1);
 }
 
-/* Returns how many of these were counted in a turn at most. */
+/* Returns the most that a counter rose by in one turn. */
 static uint64_t
 most_a_turn(struct world *w, enum tls_counter which, struct client *cl, uint32_t clients,
 	    uint32_t turns)
@@ -479,10 +476,7 @@ TEST(key_updates_are_few_and_one_a_turn)
 	struct client cl;
 	struct world w;
 
-	world_create(&w, 0);
-	client_open(&w, &cl, 2000, TLS1_3_VERSION);
-	client_say(&w, &cl, "get k\r\n", 7);
-	client_receive(&w, &cl, 5);
+	world_create_served(&w, &cl);
 	for (uint32_t i = 0; i < TLS_REKEYS_EARLY; i++)
 		client_rekey(&cl);
 	client_say(&w, &cl, "get k\r\n", 7);
@@ -501,7 +495,7 @@ TEST(key_updates_are_few_and_one_a_turn)
 	world_destroy(&w);
 }
 
-/* A peer that transfers much may update its keys in proportion. */
+/* A peer that transfers much data may update its keys more often. */
 TEST(key_updates_in_proportion_to_data_are_no_fault)
 {
 	const uint32_t bytes = 1000000;
@@ -557,7 +551,7 @@ TEST(key_updates_of_many_are_a_few_a_turn)
 	world_destroy(&w);
 }
 
-/* A segment has room for sixty records of a byte, of which each takes the core 1 us. */
+/* A segment has room for sixty records of one byte, each of which costs the core 1 us. */
 TEST(tiny_records_of_many_are_a_few_a_turn)
 {
 	enum { CLIENTS = 12, TIMES = 50 };
@@ -669,7 +663,8 @@ TEST(dribbled_hellos_do_not_delay_others)
 	world_destroy(&w);
 }
 
-/* OpenSSL has one error queue for each thread, which is read while a record is incomplete. */
+/* OpenSSL has one error queue for each thread. It is read when a record is incomplete, and must not
+ * show another call's error. */
 TEST(an_error_left_by_another_call_is_no_error)
 {
 	char say[128] = "get ";
@@ -678,10 +673,7 @@ TEST(an_error_left_by_another_call_is_no_error)
 
 	memset(say + 4, 'k', 100);
 	memcpy(say + 104, "\r\n", 3);
-	world_create(&w, 0);
-	client_open(&w, &cl, 2000, TLS1_3_VERSION);
-	client_say(&w, &cl, "get k\r\n", 7);
-	client_receive(&w, &cl, 5);
+	world_create_served(&w, &cl);
 	cl.peer->mss = 1;
 	client_say(&w, &cl, say, 106);
 	for (uint32_t i = 0; i < 100 && cl.got_len < 10; i++) {

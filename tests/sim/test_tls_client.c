@@ -1,7 +1,8 @@
 /*
  * The client's end of a TLS stream. Goal: no handshake with a server that is not verified is ever
- * complete, and each says why; what a server offers is resumed, but not beyond its certificate's
- * end. Method: two streams in memory, one of each end, and certificates of now and of other times.
+ * complete, and each tells the reason. A session is resumed, but not beyond the end of its server's
+ * certificate. Method: the two ends of a stream in memory, and certificates that are valid now or
+ * at other times.
  */
 #include "sim_certs.h"
 #include "tls/tls_client.h"
@@ -212,7 +213,7 @@ TEST(a_server_that_does_not_verify_is_refused_with_a_reason)
 	}
 }
 
-/* An issuer of the file is trusted as it is there, also if another one has issued it. */
+/* An issuer in the file is trusted by itself, even if its own issuer is not in the file. */
 TEST(an_issuer_of_the_file_needs_none_itself)
 {
 	for (uint32_t i = 0; i < 2; i++) {
@@ -226,7 +227,7 @@ TEST(an_issuer_of_the_file_needs_none_itself)
 		check_ptr(w.client);
 		shake_hands(&w, "cache.test", NOW_S, NULL);
 		check_eq(w.c.status, i == 0 ? TLS_DONE : TLS_FAILED);
-		if (i == 1) /* the server does not send what is between the two */
+		if (i == 1) /* the server does not send its issuer's certificate */
 			check_eq(tls_stream_fault(w.c.stream), TLS_FAULT_ISSUER);
 		streams_free(&w);
 		world_destroy(&w);
@@ -311,7 +312,7 @@ server_requires(struct world *w, const struct sim_leaf *own)
 	check_str(why, "");
 }
 
-/* The server checks dates by the clock: the certificates are valid for ten years. */
+/* The server's OpenSSL reads the clock, so these certificates are valid for ten years. */
 TEST(a_server_that_requires_a_certificate_gets_the_clients)
 {
 	enum { NONE, FOREIGN, OWN, ROWS };
@@ -329,7 +330,7 @@ TEST(a_server_that_requires_a_certificate_gets_the_clients)
 			      NOW_S - SIM_DAY_S, NOW_S + 3650 * SIM_DAY_S);
 		server_requires(&w, i == NONE ? NULL : &own);
 		shake_hands(&w, "cache.test", NOW_S, NULL);
-		check_eq(w.c.status, TLS_DONE); /* of TLS 1.3: the server's verdict comes later */
+		check_eq(w.c.status, TLS_DONE); /* in TLS 1.3 the server judges the client later */
 		check(tls_client_is_asked(w.c.stream));
 		check_eq(w.s.status, i == OWN ? TLS_DONE : TLS_FAILED);
 		if (i == OWN)
@@ -346,7 +347,7 @@ TEST(an_issuer_that_expires_soon_is_named)
 {
 	static const struct {
 		int64_t days;
-		const char *words; /* NULL: its dates are far */
+		const char *words; /* NULL: it does not expire soon */
 	} rows[] = {{-2, "the issuer /CN=issuer is not valid before 2023-11-13 22:13 UTC"},
 		    {0, NULL},
 		    {3640, "the issuer /CN=issuer expires on 2033-11-11 22:13 UTC"},
@@ -366,7 +367,7 @@ TEST(an_issuer_that_expires_soon_is_named)
 	world_destroy(&w);
 }
 
-/* The server asks for new keys, and the client's next bytes are under its own new ones. */
+/* The server requests a key update, so the client's next bytes are encrypted with new keys, too. */
 TEST(a_key_update_amid_the_stream_is_followed)
 {
 	uint8_t got[16];

@@ -51,7 +51,7 @@ TEST(replies_that_take_all_chunks_continue)
 	world_destroy(&w);
 }
 
-/* The last eighth of the chunks is for wires: read buffers do not use it. */
+/* An eighth of the chunks is reserved for wires, so a request gets no read buffer from it. */
 TEST(requests_wait_while_only_wires_have_chunks)
 {
 	enum { CHUNKS = 64, KEPT = CHUNKS / 8 };
@@ -84,8 +84,8 @@ TEST(requests_wait_while_only_wires_have_chunks)
 	world_destroy(&w);
 }
 
-/* Each second the clients end a line and begin another, and the last one sends a whole line: none
- * loses the read buffer that it has. */
+/* Clients hold all read buffers. Each second they end a line and begin another, and one without a
+ * buffer sends a whole line at last. No client is reset for its buffer. */
 TEST(clients_that_begin_lines_all_the_time_keep_their_buffers)
 {
 	enum { CHUNKS = 64, CLIENTS = CHUNKS / 4, SECONDS = 5 };
@@ -122,8 +122,8 @@ TEST(clients_that_begin_lines_all_the_time_keep_their_buffers)
 	world_destroy(&w);
 }
 
-/* Unfinished lines hold all read buffers when the connection is cut: it ends all the same, and one
- * of them yields its buffer. */
+/* Unfinished lines hold all read buffers when another connection is cut. It ends nevertheless, and
+ * so does the one whose buffer it took. */
 TEST(a_connection_cut_without_a_free_buffer_ends)
 {
 	enum { CHUNKS = 64, CLIENTS = CHUNKS / 4 + 1 };
@@ -146,7 +146,7 @@ TEST(a_connection_cut_without_a_free_buffer_ends)
 		world_turn(&w);
 	check_eq(counted(&w, TLS_CUT), 1);
 	stack_usage_mt(w.sc->cores[0].core.stack, &usage);
-	check_eq(usage.conns, 2 * (CLIENTS - 2)); /* with their pipes */
+	check_eq(usage.conns, 2 * (CLIENTS - 2)); /* wires and pipes */
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		client_close(&cl[i]);
 	world_destroy(&w);
@@ -159,10 +159,7 @@ TEST(a_core_that_stops_sends_its_replies_and_ends)
 	struct client cl;
 	struct world w;
 
-	world_create(&w, 0);
-	client_open(&w, &cl, 2000, TLS1_3_VERSION);
-	client_say(&w, &cl, "get k\r\n", 7);
-	client_receive(&w, &cl, 5);
+	world_create_served(&w, &cl);
 	for (uint32_t i = 0; i < STEPS && !empty; i++) {
 		empty = stack_drain(w.sc->cores[0].core.stack, w.sc->now_ns);
 		world_turn(&w);
@@ -197,17 +194,14 @@ TEST(a_core_that_stops_amid_handshakes_ends_in_order)
 	}
 }
 
-/* The service gives a peer time by its round trips. */
+/* The service measures a peer's progress in round trips, so a pipe must have one. */
 TEST(a_pipe_has_the_round_trip_of_its_wire)
 {
 	uint32_t measured = 0;
 	struct client cl;
 	struct world w;
 
-	world_create(&w, 0);
-	client_open(&w, &cl, 2000, TLS1_3_VERSION);
-	client_say(&w, &cl, "get k\r\n", 7);
-	client_receive(&w, &cl, 5);
+	world_create_served(&w, &cl);
 	for (uint32_t i = 0; i < 4; i++) {
 		const struct conn *c = w.sc->cores[0].core.serve->sessions[i].conn;
 
@@ -218,7 +212,7 @@ TEST(a_pipe_has_the_round_trip_of_its_wire)
 	world_destroy(&w);
 }
 
-/* The walk that closes connections may have passed their slots. */
+/* The walk that closes connections may have passed the pipe's slot, and would not close it. */
 TEST(a_stack_that_drains_opens_no_pipes)
 {
 	struct sim_peer *p;
@@ -238,7 +232,7 @@ TEST(a_stack_that_drains_opens_no_pipes)
 
 /* ---- clients that end at any time, in any way ---- */
 
-/* The program accepts another number. */
+/* Number of seeds; an argument replaces it. */
 static uint64_t seeds = rounds(12, 3);
 
 enum fate { RESETS, CUTS, ENDS, TALKS_NONSENSE, CUTS_A_RECORD, DOES_NOT_READ, QUITS, STAYS, FATES };
@@ -246,7 +240,7 @@ enum fate { RESETS, CUTS, ENDS, TALKS_NONSENSE, CUTS_A_RECORD, DOES_NOT_READ, QU
 struct life {
 	struct client cl;
 	enum fate fate;
-	uint32_t begins, ends; /* turns */
+	uint32_t begins, ends; /* the turns in which it begins and ends */
 };
 
 static uint32_t

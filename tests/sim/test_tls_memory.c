@@ -19,7 +19,7 @@
 #define APPLICATION  23u
 #define CERTIFICATE  11u
 #define CLIENT_HELLO 1u
-/* Each has some 280 bytes: a chain shorter than TLS_PEER_CHAIN_MAX. */
+/* 150 certificates of some 280 bytes make a chain shorter than TLS_PEER_CHAIN_MAX. */
 #define CHAIN_CERTS 150u
 #define CHAIN_END   1024u
 
@@ -60,7 +60,7 @@ struct pair {
 	SSL *client;
 	BIO *to, *from; /* to the client; from it */
 	uint8_t out[65536];
-	size_t took; /* heap memory of the server's side */
+	size_t took; /* heap memory taken on the server's side */
 };
 
 static struct tls_context *context;
@@ -157,7 +157,8 @@ begin(uint32_t verify_mode)
 	check_ptr(context);
 }
 
-/* The claimed length is that of the longest hello. */
+/* Brings a stream to the state in which all but a byte of a record with the longest hello has
+ * arrived. */
 static void
 hello_claimed(struct pair *p)
 {
@@ -187,7 +188,8 @@ certificate_claimed(struct pair *p)
 	check_eq(server_receives(p, bytes, n - 1), TLS_WAITS);
 }
 
-/* The answer is sent, and the client's next record has begun. */
+/* Brings it to the state in which the client has the server's answer, and its next record has
+ * begun. */
 static void
 answered_amid_a_record(struct pair *p)
 {
@@ -197,7 +199,7 @@ answered_amid_a_record(struct pair *p)
 	check_eq(server_receives(p, head, sizeof head), TLS_WAITS);
 }
 
-/* All but the end of the client's long chain has arrived. */
+/* Brings it to the state in which all but the end of the client's long chain has arrived. */
 static void
 chain_sent(struct pair *p)
 {

@@ -12,8 +12,8 @@
 #define VALUE 1000u
 #define GETS  60u
 #define PEERS 8u
-/* Two segments each, and the reply beyond them, on the wire and in the pipe; and the read buffer.
- */
+/* The wire and the pipe each hold two segments and the reply that exceeds them; and there is a read
+ * buffer. */
 #define CHUNKS_A_PEER 8u
 
 static void
@@ -38,7 +38,7 @@ chunks_used(const struct world *w)
 	return usage.chunks_used;
 }
 
-/* The pipe's own room is 64 KB, and a record takes ten chunks. */
+/* Without its share a peer could fill 64 KB of a pipe, and ten chunks for a record on the wire. */
 TEST(a_peer_that_reads_nothing_holds_few_chunks)
 {
 	char say[GETS * 7 + 1] = "";

@@ -1,9 +1,9 @@
 /*
  * A source of datagrams that requests more than a core can answer, or than its link can carry.
- * Goal: other clients with few requests are answered every time, behind no more than may wait; the
- * source itself gets the rest, its replies whole and in order. Method: a core in memory; each turn
- * the source sends a burst of gets of hundreds of keys or of a large value, and from time to time a
- * client sends one get; the replies are counted, in turns of the core.
+ * Goal: other clients with few requests are answered every time, after no more replies than may
+ * wait; the source itself gets the rest, its replies whole and in order. Method: a core in memory;
+ * each turn the source sends a burst of gets of hundreds of keys or of a large value, and from time
+ * to time a client sends one get; the replies are counted, in turns of the core.
  */
 #include "sim_core.h"
 
@@ -23,7 +23,7 @@
 #define KEYS       690u
 
 #define LARGE_BYTES 50000u
-#define LINK_FRAMES 8u /* a turn */
+#define LINK_FRAMES 8u /* frames that the link takes in a turn */
 #define LINK_TURNS  100u
 
 #define PAYLOAD_AT (ETH_HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES)
@@ -36,7 +36,7 @@ struct net {
 	uint32_t hogs, sequence, hogs_replies;
 	uint32_t asked, answered, hogs_answered;
 	uint32_t asked_at[TURNS];
-	uint32_t worst; /* turns that an answer took */
+	uint32_t worst; /* turns that the slowest answer took */
 };
 
 /* Feeds a datagram. False: the ring is full. */
@@ -163,7 +163,7 @@ TEST(a_source_with_too_many_requests_costs_others_no_answer)
 	}
 }
 
-/* The link is full of replies, and the source always requests more than is sent. */
+/* The link is full of replies, and the source always requests more than the link can carry. */
 TEST(a_source_whose_replies_fill_the_link_costs_others_no_answer)
 {
 	static const uint32_t hogs_of[] = {1, 4, 8, 16, 63, 600};
@@ -188,7 +188,7 @@ TEST(a_source_whose_replies_fill_the_link_costs_others_no_answer)
 
 #define PIN_TURNS   20000u
 #define PIN_EVERY   20u
-#define PIN_ASKS    20u /* a turn */
+#define PIN_ASKS    20u /* requests in a turn */
 #define PIN_FRAMES  2u
 #define SMALL_BYTES 20000u
 
@@ -256,8 +256,9 @@ stored_beside(const struct pins *p)
 	return stored;
 }
 
-/* Over a full link, sources request values that are replaced before they are sent. Their pins leave
- * memory to the sets of others; without the limit 514 of 1,000 sets and 963 of 1,000 found none. */
+/* Over a full link, sources request values that are replaced before they are sent. The replaced
+ * values are pinned, but leave memory to the sets of others. Without the limit on pins, 514 and 963
+ * of 1,000 sets found none. */
 TEST(requests_for_large_values_leave_memory_to_sets)
 {
 	check_eq(stored_beside(&(struct pins){16, 300000, 53, 64}), PIN_TURNS / PIN_EVERY);

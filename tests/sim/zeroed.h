@@ -3,10 +3,9 @@
  *
  * Owner:  the caller frees it with zeroed_free.
  * Errors: the test ends.
- * Reason: large blocks lie in huge pages, which need a hundred times fewer page faults. With
- *         AddressSanitizer they are mapped, too: the sanitizer would mark every byte of an
- *         allocated block and keep the block after its end, although the pieces handed out of a
- *         block have no marks in any case.
+ * Reason: large blocks lie in huge pages, which need a hundred times fewer page faults. They are
+ *         mapped with AddressSanitizer, too. It would mark every byte of an allocated block and
+ *         keep the block once freed, and would still not watch the pieces handed out of it.
  */
 #ifndef CLOCKOO_ZEROED_H
 #define CLOCKOO_ZEROED_H

@@ -12,9 +12,9 @@
 
 #define TEXT_MAX       24u
 #define NUMBERS        48u              /* the first keys hold numbers */
-#define FLOOR_MOST     (UINT64_MAX / 4) /* unlink.c: the floor does not follow larger numbers */
+#define FLOOR_MOST     (UINT64_MAX / 4) /* larger numbers do not raise the floor (unlink.c) */
 #define SUCCESSOR_LIED 7
-#define LIMIT_STEPS    4u /* of the memory limit */
+#define LIMIT_STEPS    4u /* values of the memory limit */
 
 uint32_t
 roll(struct run *r, uint32_t sides)
@@ -129,7 +129,7 @@ do_store(struct run *r, uint32_t key, struct store_conditions how)
 		return;
 	}
 	r->alone++;
-	catch_open(); /* no lookup can find the value yet */
+	catch_open(); /* the value is not published yet, so it need not be watched */
 	store_fill(r->w->core, &f, r->w->scratch.bytes, r->w->scratch.len);
 	catch_close();
 	r->alone--;
@@ -331,8 +331,7 @@ draw_call(struct run *r)
 	return n;
 }
 
-/* Returns a random key of the writer. Of two writers one has the even keys, the other the odd
- * ones; NUMBERS is even. */
+/* Returns a random key of the writer. Two writers have the even and the odd keys. */
 static uint32_t
 draw_key(struct run *r)
 {

@@ -14,11 +14,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define CATCH_PAGES_MAX 4u /* pages that one instruction stores to */
+#define CATCH_PAGES_MAX 4u /* most pages that one instruction stores to */
 #define PAGE_BYTES      4096u
 #define TRAP_FLAG       0x100
 
-/* Opcodes of x86's string instructions; with REX_W they move eight bytes. */
+/* Opcodes of x86's string instructions. With the prefix REX_W they move eight bytes at a time. */
 #define REP   0xf3
 #define REX_W 0x48
 #define MOVSB 0xa4
@@ -31,7 +31,7 @@ static struct {
 	size_t bytes;
 	catch_fn *fn;
 	void *arg;
-	uint8_t *open[CATCH_PAGES_MAX]; /* pages, for the instruction under way */
+	uint8_t *open[CATCH_PAGES_MAX]; /* pages opened for the instruction under way */
 	uint32_t open_count;
 } caught;
 
@@ -50,8 +50,8 @@ end_by_default(int number)
 	signal(number, SIG_DFL);
 }
 
-/* Runs a repeated string instruction here: the processor would trap after each of its bytes. No
- * item is published by one, so the cut after it stands for all. */
+/* Carries out a repeated string instruction, after each of whose bytes the processor would trap.
+ * Such instructions publish no item, so one cut after the last byte is enough. */
 static bool
 repeat(greg_t *regs)
 {

@@ -6,8 +6,8 @@
 #include "store/item_access.h"
 
 struct seen {
-	uint32_t ref[MODEL_KEYS]; /* a visible one; 0: none */
-	bool steady[MODEL_KEYS];  /* one of them is in a bucket without lock bit */
+	uint32_t ref[MODEL_KEYS]; /* a visible slot's reference; 0: the key has none */
+	bool steady[MODEL_KEYS];  /* a slot of the key is in a bucket without lock bit */
 };
 
 static const char *

@@ -27,7 +27,7 @@ struct model_key {
 	struct version now, next;
 	bool pending;      /* a call is under way that leaves next */
 	bool evicted;      /* a miss is allowed */
-	uint64_t cas_most; /* of all versions seen, except numbers that the floor does not follow */
+	uint64_t cas_most; /* highest cas seen, but for numbers that raise no floor */
 };
 
 struct model {

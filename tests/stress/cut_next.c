@@ -1,7 +1,6 @@
 /*
  * cut_next.c - another process continues with the image that a store was cut off with. Some
- * successors are cut off amid the opening, too: after one of their instructions that wrote to the
- * image, a third process opens it.
+ * successors are cut off while they open it: a third process then opens the image.
  */
 #include "cut_catch.h"
 #include "cut_run.h"
@@ -12,19 +11,19 @@
 #include <unistd.h>
 
 #define SUCCESSOR_CALLS  40u
-#define SUCCESSOR_S      2u  /* of CPU; a successor takes milliseconds */
-#define WATCHED_S        60u /* of CPU; one with all openings amid it takes seconds */
+#define SUCCESSOR_S      2u  /* limit of CPU; a successor takes milliseconds */
+#define WATCHED_S        60u /* limit of CPU of one that is cut off many times; it takes seconds */
 #define SLEEPS_S         200u
 #define WATCHED_OF       61u /* one successor in this many is cut off amid the opening */
 #define OPENING_OF       1499u
-#define OPENING_PAGES_OF 251u /* while pages are rebuilt */
+#define OPENING_PAGES_OF 251u /* cuts between two while pages are rebuilt */
 
-/* An image as it is opened, or begun empty. */
+/* An image that is being opened, or created empty. */
 struct watch {
 	struct run *run;
 	uint8_t *image;
 	struct reopened next;
-	bool valid; /* begun empty: the bytes are an image again */
+	bool valid; /* created empty: the bytes are a valid image by now */
 };
 
 static void
@@ -64,7 +63,7 @@ judge(struct run *r, struct reopened *next)
 	r->due_generation = (uint32_t)(atomic_load(&r->store->due_flush) >> 32);
 }
 
-/* Continues with an opened image; the process ends here. */
+/* Makes calls on an opened image, and ends the process. */
 static void
 go_on(struct run *r, struct reopened *next)
 {
@@ -83,8 +82,8 @@ go_on(struct run *r, struct reopened *next)
 	_exit(0);
 }
 
-/* Sets the end of a process that hangs: by the CPU it takes, which does not depend on the
- * machine's load, and by a clock if it takes none. */
+/* Limits a process that hangs: by its CPU time, which does not depend on the machine's load, and by
+ * a clock if it takes none. */
 static void
 end_after(uint32_t cpu_s)
 {
@@ -197,7 +196,7 @@ succeed(struct run *r)
 		open_watched(&w);
 	else
 		reopen_at(&w.next, w.image, &r->cfg, r->now_s);
-	/* The last store of leaving is made: leave() checks that state. */
+	/* A graceful stop has made its last store: leave() checks that state. */
 	if (w.next.look.kind == STORE_IMAGE_CLEAN && strcmp(r->w->doing, "leaving") == 0)
 		_exit(0);
 	if (w.next.look.kind != STORE_IMAGE_DIRTY)
@@ -207,7 +206,8 @@ succeed(struct run *r)
 
 /* ---- left in order ---- */
 
-/* An empty image is begun over another one: at no cut may it be that one, or half of it. */
+/* An empty image is being created over another one. At each cut the bytes are no image or the new
+ * one. */
 static void
 on_empty_cut(void *arg)
 {

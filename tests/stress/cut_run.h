@@ -12,16 +12,16 @@
 #include "cut_look.h"
 #include "reopen.h"
 
-#define CUT_VALUE_MAX   200000u /* of chunks */
+#define CUT_VALUE_MAX   200000u /* of values in chunks */
 #define CUT_WRITERS_MAX 2u
 
 struct shape {
 	const char *name;
 	uint32_t writers;           /* 0: one */
-	size_t limit;               /* bytes; 0: all */
+	size_t limit;               /* bytes of the memory limit; 0: none */
 	uint32_t large_of;          /* one value in this many is large; 0: none */
 	uint32_t buckets, more;     /* the index is resized between the two; 0: never */
-	uint32_t bucket_step;       /* of these numbers */
+	uint32_t bucket_step;       /* of `buckets` and `more` */
 	uint32_t flush_of, page_of; /* one call in this many; 0: none */
 	uint32_t limit_of;          /* calls between changes of the memory limit; 0: never */
 	uint32_t look_of;           /* cuts between checks of the index; 0: at each */
@@ -33,8 +33,8 @@ struct shape {
 struct writer {
 	struct store_core *core;
 	const char *doing;
-	struct version scratch; /* the version that its call leaves */
-	uint8_t *value_bytes;   /* CUT_VALUE_MAX */
+	struct version scratch; /* the version that its present call leaves */
+	uint8_t *value_bytes;   /* room for CUT_VALUE_MAX */
 };
 
 /* Counts of successors. */
@@ -83,10 +83,11 @@ writers_of(const struct run *r)
 
 /* ---- cut_next.c ---- */
 
-/* Ends the process here: another one opens the image, is checked, and continues. */
+/* Forks a successor, as if the process ended here. It opens the image, is checked, and
+ * continues. */
 void succeed(struct run *r);
-/* Leaves the store as at a graceful stop and opens it elsewhere; then begins an
- * empty one over a copy. */
+/* Leaves the store as at a graceful stop and opens it elsewhere. Then creates an empty one over a
+ * copy. */
 void leave(struct run *r);
 
 /* ---- cut_two.c ---- */

@@ -9,11 +9,11 @@
 
 #define STACK_BYTES (4u << 20)
 #define SWITCH_OF   4u /* one gap in this many is used */
-#define REST_OF     2u /* of the moments between calls */
+#define REST_OF     2u /* of the moments between calls, one in this many is used */
 
 static struct {
 	struct run *run;
-	uint32_t calls; /* at the end */
+	uint32_t calls; /* number of calls after which the writers end */
 	struct {
 		ucontext_t at;
 		bool done;
@@ -84,5 +84,5 @@ take_turns(struct run *r, uint32_t calls)
 	r->w = &r->writers[0];
 	gaps_call(on_gap);
 	swapcontext(&turns.back, &turns.each[0].at);
-	r->alone++; /* the remaining calls are one writer's */
+	r->alone++; /* one writer has ended: the other makes its calls alone */
 }

@@ -1,11 +1,10 @@
 /*
  * A store that is cut off after any of its stores. Goal: whichever instruction was the last, a
- * successor can continue with the memory, and one that is cut off amid the opening leaves such a
- * memory, too. Method: one thread writes to a store of few keys, as one writer or as two that
- * take turns at the store's gaps; its memory is watched (cut_catch.h), and after instructions
- * that wrote to it the rules of RESTART.md that need no repair are checked, and all keys are
- * looked up; at some of these cuts a process of its own opens the memory, is checked, and
- * continues.
+ * successor can continue with the memory, even if it was cut off itself while it opened that
+ * memory. Method: one thread writes to a store of few keys, as one writer or as two that take turns
+ * at the store's gaps; its memory is watched (cut_catch.h), and after instructions that wrote to it
+ * the rules of RESTART.md that need no repair are checked, and all keys are looked up; at some of
+ * these cuts a forked process opens the memory, is checked, and continues.
  *
  * cuts SHAPE [CALLS [SEED [SUCCESSOR_OF]]]
  *
@@ -22,10 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUCCESSOR_OF 127u /* cuts; a prime, so that all kinds of stores have their turn */
-#define MOVING_OF    31u  /* of cuts with an item in two slots */
-#define CLAIM_OF     13u  /* of cuts while the index claims pages */
-#define END_OF       5u   /* of cuts amid the end of a resize */
+/* One cut in this many has a successor: of all cuts, of those with an item in two slots, of those
+ * while the index claims pages, and of those amid the end of a resize. The first number is prime,
+ * so that every kind of store is met. */
+#define SUCCESSOR_OF 127u
+#define MOVING_OF    31u
+#define CLAIM_OF     13u
+#define END_OF       5u
 
 static const struct shape shapes[] = {
 	{.name = "small", .calls = 2000, .buckets = 20, .flush_of = 64},
@@ -38,7 +40,7 @@ static const struct shape shapes[] = {
 	 .buckets = 32,
 	 .flush_of = 512,
 	 .page_of = 24},
-	/* The index has one page to three, in a store that has no page to spare. */
+	/* The index grows from one page to three, in a store that has no free page. */
 	{.name = "claims",
 	 .calls = 30,
 	 .limit = 3 << 20,
@@ -82,8 +84,8 @@ static const struct shape shapes[] = {
 	 .page_of = 24},
 };
 
-/* Checks that a due flush that was done, or replaced, is not done again.
- * Returns NULL, or words. */
+/* Checks that a delayed flush that was done or replaced is no longer due. Returns NULL, or
+ * words. */
 static const char *
 look_at_flush(const struct run *r)
 {

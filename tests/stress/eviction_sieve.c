@@ -6,13 +6,13 @@
  * older ones, follows the head until hardly any are left, and evicts those that were not used. A
  * class has no queue, so the hand makes rounds of two kinds:
  *
- * - a round of old objects: USED ones become KEPT, KEPT ones are evicted, NEW ones are passed over;
- * - rounds of new objects: NEW ones are evicted, USED ones are passed over, until one such round
- *   has found few.
+ * - a round of old objects: USED ones become KEPT, KEPT ones are evicted, NEW ones are skipped;
+ * - rounds of new objects: NEW ones are evicted, USED ones are skipped, until one such round has
+ *   found few.
  *
- * Trade-off: it misses as SIEVE does, less than clock and more than 2q, and takes no memory beside
- * the states and no work of a set. A loop through more keys than the class holds misses always, as
- * with clock: no ghost says that a key returned.
+ * Trade-off: it misses as SIEVE does, less than clock and more than 2q, and needs no memory besides
+ * the states, and no work in a set. A loop through more keys than the class holds always misses, as
+ * with clock, since no ghost list remembers evicted keys.
  */
 #include "eviction_sieve.h"
 
@@ -24,10 +24,10 @@ static_assert(WORDS <= POLICY_WORDS, "the policy's state fits");
 
 /* Rounds of new objects continue until one finds fewer than this part of the class. */
 #define FEW_PART 32u
-/* A round of old objects, of new ones and of old ones again: then an object not used is found. */
+/* A round of old objects, one of new ones, and one of old ones again find any unused object. */
 #define ROUNDS_MAX 3u
-/* Looks of a call that finds no victim before a round of old objects ends early, as all of them may
- * be in use; and before any live object is a victim. */
+/* A call that has found no victim ends a round of old objects after TO_NEW_AFTER looks, since all
+ * of them may be in use. After ANY_AFTER looks it takes any live object. */
 #define TO_NEW_AFTER (HAND_LOOKS_MAX / 2)
 #define ANY_AFTER    (HAND_LOOKS_MAX / 4 * 3)
 

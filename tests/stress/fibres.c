@@ -12,7 +12,7 @@ static struct {
 	ucontext_t context;
 	fibre_fn *fn;
 	void *arg;
-	uint32_t gaps; /* gaps left until it stops */
+	uint32_t gaps; /* gaps until the running fibre stops */
 	bool busy;
 	_Alignas(64) uint8_t stack[FIBRE_STACK];
 } fibres[FIBRES_MAX];

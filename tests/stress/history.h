@@ -16,9 +16,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define HISTORY_THREADS_MAX 17u /* sixteen that call, one line for the steps of time */
-#define HISTORY_VALUE_MAX   96u /* of a value, set as the store's limit, too */
-#define HISTORY_ARGUMENT    80u /* bytes of a call's value */
+#define HISTORY_THREADS_MAX 17u /* sixteen callers, and one for the steps of time */
+#define HISTORY_VALUE_MAX   96u /* of a value; it is also the store's limit */
+#define HISTORY_ARGUMENT    80u /* bytes of a value in a call */
 #define HISTORY_FOLDER      "CLOCKOO_HISTORIES"
 #define HISTORY_KEPT_CALLS  200000u
 
@@ -54,25 +54,25 @@ struct call {
 	enum store_result result;
 	uint32_t thread;
 	uint32_t key;
-	uint32_t now_s; /* on the calling core; of CALL_TIME: from now on, on all of them */
+	uint32_t now_s; /* on the calling core; CALL_TIME: on all cores from now on */
 
 	/* arguments */
-	uint64_t number;   /* cas to compare (of mark stale: 0 is none); delta */
+	uint64_t number;   /* cas to compare (mark stale: 0 is none), or delta */
 	uint64_t initial;  /* of count */
 	uint32_t flags;    /* of set, add, replace, cas, late, extend */
-	uint32_t expiry_s; /* of the same, and of touch, count and drop; of flush: when */
+	uint32_t expiry_s; /* of these, touch, count and drop; of flush: when it is due */
 	uint32_t len;
 	char bytes[HISTORY_ARGUMENT];
 
 	/* the answer, if OK */
 	uint64_t got_number; /* the new number of incr, decr and count; else the item's cas */
 	uint32_t got_flags;
-	bool got_made; /* of count: no number existed; of stale and empty: an item is left */
+	bool got_made; /* count: no number existed before; stale, empty: an item is left */
 	bool got_stale;
 	bool got_no_cas; /* got_number has no cas */
-	bool got_won;    /* of win: by this call */
+	bool got_won;    /* win: this call won */
 	uint32_t got_expiry_s;
-	bool got_expiry; /* the expiry was not in the past */
+	bool got_expiry; /* the answer has an expiry, not in the past */
 	uint32_t got_len;
 	char got[HISTORY_VALUE_MAX];
 };
@@ -82,9 +82,9 @@ bool call_tells_item(const struct call *call);
 
 void call_print(FILE *to, const struct call *call);
 
-/* Adds a judged history to a file of this process in the folder that HISTORY_FOLDER names in the
- * environment, for a judge that others wrote (conform/run_histories); nothing without it. At most
- * HISTORY_KEPT_CALLS a process. */
+/* Appends a judged history to this process's file in the folder that the environment variable
+ * HISTORY_FOLDER names, for a judge that others wrote (conform/run_histories). A process keeps at
+ * most HISTORY_KEPT_CALLS; without the variable it keeps none. */
 void history_keep(const struct call *const *calls, uint32_t count, const char *verdict);
 
 #endif

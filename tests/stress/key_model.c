@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define NUMBER_DIGITS 20u /* of 64 bits */
+#define NUMBER_DIGITS 20u /* digits of a number of 64 bits */
 
 static bool
 dead(const struct key_state *s, const struct call *c)
@@ -23,8 +23,8 @@ forget(struct key_state *s)
 	*s = (struct key_state){.what = KEY_ABSENT, .cas = next_cas(s)};
 }
 
-/* Takes an answer of "not found". An expired item is absent to one core, and still present to
- * another whose clock is behind, so it stays. */
+/* Takes an answer of "not found". An expired item stays in the model: another core, whose clock is
+ * behind, may still find it. */
 static bool
 seen_absent(struct key_state *s, const struct call *c)
 {
@@ -59,7 +59,7 @@ put_value(struct key_state *s, const struct call *c, uint32_t doomed_s)
 	return true;
 }
 
-/* True if the version's cas can be the call's number. may_differ(): if it can be another. */
+/* True if the version's cas may be the call's number. may_differ() is true if it may be another. */
 static bool
 may_match(const struct key_state *s, const struct call *c)
 {
@@ -163,7 +163,7 @@ step_number(struct key_state *s, const struct call *c)
 	const uint32_t digits =
 		(uint32_t)snprintf(text, sizeof text, "%llu", (unsigned long long)n);
 
-	/* Shorter numbers are padded: the value never shrinks. */
+	/* A shorter number is padded with spaces: the value never shrinks. */
 	memset(s->value, ' ', s->len);
 	memcpy(s->value, text, digits);
 	s->len = digits > s->len ? digits : s->len;
@@ -171,7 +171,8 @@ step_number(struct key_state *s, const struct call *c)
 	return true;
 }
 
-/* True if the answer's fields are those of the version. An unknown cas becomes known by it. */
+/* True if the answer's fields are those of the version. A cas that was unknown is learned from the
+ * answer. */
 static bool
 answer_fits(struct key_state *s, const struct call *c)
 {
@@ -202,7 +203,8 @@ step_look(struct key_state *s, const struct call *c)
 		return seen_absent(s, c);
 	if (!seen_present(s, c))
 		return false;
-	/* At the middle of a history, an expiry in the past cannot be the one it was found by. */
+	/* The history begins in its middle, so the version is unknown. An answer without its expiry
+	 * does not determine one. */
 	if (s->what == KEY_ANY && c->kind == CALL_GET && !c->got_expiry)
 		return true;
 	if (!answer_fits(s, c))
@@ -239,7 +241,8 @@ step_delete_cas(struct key_state *s, const struct call *c)
 	return true;
 }
 
-/* Takes an answer of stale or empty: a changed item is kept or, for lack of memory, none. */
+/* Takes an answer of stale or empty: the item is kept and changed or, for lack of memory,
+ * removed. */
 static bool
 step_keep(struct key_state *s, const struct call *c)
 {
@@ -273,8 +276,8 @@ step_keep(struct key_state *s, const struct call *c)
 	return answer_fits(s, c);
 }
 
-/* Takes an answer of win: one reader wins a version. A reader that does not win may have arrived
- * while the version was copied. */
+/* Takes an answer of win. At most one reader wins a version; none does if the item was being copied
+ * when they tried. */
 static bool
 step_win(struct key_state *s, const struct call *c)
 {
@@ -305,8 +308,8 @@ step_count(struct key_state *s, const struct call *c)
 	return true;
 }
 
-/* Takes an answer of append-or-create. An extend's flags are its own, so the value shows which of
- * the two was done. */
+/* Takes an answer of append-or-create. The call has flags of its own, so the item's flags show
+ * whether it appended or created. */
 static bool
 step_append_or_begin(struct key_state *s, const struct call *c)
 {
@@ -357,7 +360,8 @@ step_late(struct key_state *s, const struct call *c)
 	return answer_fits(s, c);
 }
 
-/* A flush is immediate, or a delayed one that flushes at least the items of now. */
+/* A flush takes effect at once, or is delayed and then flushes at least the items that exist
+ * now. */
 static bool
 step_flush(struct key_state *s, const struct call *c)
 {

@@ -57,7 +57,7 @@ linear_given_up(const struct linear *l)
 	return l->given_up;
 }
 
-/* Adds a place, once. False: too many. */
+/* Adds a place unless it is in the table. False: too many places. */
 static bool
 add_place(struct linear *l, const struct place_in_time *p)
 {
@@ -91,8 +91,8 @@ linear_begin_empty(struct linear *l)
 	add_place(l, &p);
 }
 
-/* Makes every place possible: only the calls under way are known, and each may
- * or may not have acted. */
+/* Forgets what is known of the key: any state is possible, and each call under way may or may not
+ * have acted. */
 static void
 forget_places(struct linear *l)
 {
@@ -127,8 +127,8 @@ grow_from(struct linear *l, uint32_t n)
 	return true;
 }
 
-/* Takes the return of a call, which must have acted by now. Places where it has not are searched
- * further. Places where it has are kept as they are, since the other calls may act later. */
+/* Takes the return of a call, which must have acted by now. Places where it has are kept. From the
+ * others, calls under way act until it has. */
 static bool
 walk_return(struct linear *l, const struct call *call)
 {
@@ -178,7 +178,7 @@ events_of(const struct call *const *calls, uint32_t count)
 	return events;
 }
 
-/* Walks the events after the tick since. */
+/* Walks the events after the tick `since`. */
 static enum linear_verdict
 walk_since(struct linear *l, const struct call *const *calls, uint32_t count, uint64_t since,
 	   const struct call **liar)
@@ -227,9 +227,8 @@ by_return(const void *a, const void *b)
 	return x->returned < y->returned ? -1 : x->returned > y->returned;
 }
 
-/* True if these calls, all of which return after `since`, contain a lie for every possible state of
- * the key before. Since 0: the key was absent before. Calls in progress at `since` may have acted
- * before it or not. */
+/* True if these calls, all of which return after `since`, contain a lie for any state of the key at
+ * `since` (at tick 0 it was absent), and whether or not the calls under way had acted by then. */
 static bool
 still_lies(struct linear *l, const struct call *const *calls, uint32_t count, uint64_t since)
 {
@@ -244,8 +243,8 @@ still_lies(struct linear *l, const struct call *const *calls, uint32_t count, ui
 	return walk_since(l, calls, count, since, &liar) == LINEAR_LIE;
 }
 
-/* Returns the latest beginning from which there is still a lie. Knowing less never makes a true
- * history a lie, so halving finds it. */
+/* Returns the latest tick after which the calls still contain a lie. A later tick means fewer known
+ * calls, which never turns a true history into a lie, so halving finds the latest. */
 static uint32_t
 latest_beginning(struct linear *l, const struct call *const *calls, uint32_t count)
 {

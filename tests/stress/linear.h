@@ -1,16 +1,16 @@
 /*
  * linear.h - decides whether an order of the calls, each within its time, explains every answer.
  *
- * Linearizability (Herlihy and Wing, TOPLAS 1990) of one key's history, decided after Wing and
- * Gong (1993) in the just-in-time form of Lowe (Testing for linearizability, 2017): walk the
- * invocations and returns in time, and keep every state the key can be in, together with which of
- * the calls under way have taken effect in it. A return keeps those in which its call has; others
- * take effect only as far as that needs. No state left: a lie.
+ * Linearizability (Herlihy and Wing, TOPLAS 1990) of one key's history, decided after Wing and Gong
+ * (1993) in the just-in-time form of Lowe (Testing for linearizability, 2017): walk the invocations
+ * and returns in time, and keep every state the key can be in, together with which of the calls
+ * under way have taken effect in it. A return keeps the states in which its call has taken effect;
+ * other calls take effect only where it needs them first. If no state is left, the answer is a lie.
  *
  * Shape:  a history is an array of calls, in any order, all of which have returned.
  * Thread: one at a time.
- * Bounds: LINEAR_PLACES_MAX states at a time; a history that needs more is forgotten up to there
- *         and counted, which hides lies but invents none.
+ * Bounds: LINEAR_PLACES_MAX states at a time; a history that needs more is counted, and what was
+ *         known of the key up to there is forgotten. That may hide a lie, and invents none.
  */
 #ifndef CLOCKOO_LINEAR_H
 #define CLOCKOO_LINEAR_H
@@ -36,9 +36,9 @@ enum linear_verdict linear_walk(struct linear *l, const struct call *const *call
 /* Returns how often LINEAR_PLACES_MAX was reached. */
 uint64_t linear_given_up(const struct linear *l);
 
-/* Reduces calls with a lie to fewer that still have one: without later ones, without the
- * beginning, if the key's earlier state does not matter, and without reads. They are moved to the
- * front, by the time of their return; returns their number. */
+/* Reduces calls with a lie to fewer that still have one: leaves out later calls, the beginning as
+ * far as the key's state there does not matter, and reads. Moves the remaining calls to the front,
+ * in the order of their returns, and returns their number. */
 uint32_t linear_shorten(const struct call **calls, uint32_t count, const struct call *liar);
 
 /* Walks on through the history of a key, among the calls of all keys: its own, and flushes,

@@ -1,5 +1,6 @@
 /*
- * reopen.h - a store's image moves to another address, and is opened there as by another process.
+ * reopen.h - copies a store's image to another address, and opens it there as another process
+ * would.
  *
  * Owner:  the memory of a struct reopened, until reopen_end.
  *
@@ -84,8 +85,8 @@ reopen_end(struct reopened *r)
 	free(r->beside);
 }
 
-/* Checks the pages of a store that was just opened. Each object of each page must be live, on the
- * page's list of free ones, or never allocated; and the counts must agree. Returns the words of
+/* Checks the pages of a store that has just been opened. Each object of each page must be live, on
+ * the page's list of free ones, or never allocated; and the counts must agree. Returns the words of
  * the error, or NULL. */
 static inline const char *
 reopen_look_at_pages(const struct store *st)

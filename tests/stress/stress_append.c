@@ -13,12 +13,12 @@
 #include <stdlib.h>
 
 #define THREADS    4u
-#define TOKENS     1800u /* for a thread and end: 4 * 2 * 1800 * 8 bytes are two chunks */
+#define TOKENS     1800u /* of a thread at each end: 4 * 2 * 1800 * 8 bytes are two chunks */
 #define LOOK_OF    16u   /* one check in this many additions */
 #define TRIES_MAX  50000000u
 #define LEAD_MAX   12u /* tokens a thread may be ahead of another */
 #define MEMORY     (64u << 20)
-#define MIDDLE     UINT32_MAX /* the thread of the token that was there first */
+#define MIDDLE     UINT32_MAX /* the thread of the first token */
 #define TOKENS_MAX (THREADS * 2 * TOKENS + 1)
 #define TURN_NOW_S STORE_CLOCK_START
 #define RUNS_MAX                                                                                   \
@@ -56,7 +56,7 @@ add(struct store_core *sc, enum store_mode mode, struct token token)
 	return store_finish(sc, &f, mode, 0);
 }
 
-/* True if every thread's numbers rise from 0 one by one, away from the token at. */
+/* True if every thread's numbers rise from 0 one by one, from the token `at` outwards. */
 static bool
 half_is_in_order(const struct token *at, int32_t step, uint32_t count, uint32_t *next)
 {
@@ -68,8 +68,8 @@ half_is_in_order(const struct token *at, int32_t step, uint32_t count, uint32_t 
 	return true;
 }
 
-/* True if the value is well-formed. next: how many tokens of each thread are
- * there, in front and behind. */
+/* True if the value is well-formed. next: the number of each thread's tokens in front and at the
+ * end. */
 static bool
 value_is_in_order(struct worker *w, uint32_t next[2][THREADS])
 {
@@ -103,8 +103,9 @@ one_lied(const struct worker *w)
 	return lied;
 }
 
-/* True if a thread is too far ahead. Versions that wait for a stalled thread must not fill the
- * memory: then the value would be evicted, which a cache may do and this test must not have. */
+/* True if a thread is too far ahead. Old versions are freed only when every thread has turned. If
+ * they filled the memory while one is stalled, the value would be evicted, which a cache may do and
+ * which would end this test. */
 static bool
 too_far_ahead(const struct worker *w)
 {
@@ -134,7 +135,7 @@ work(void *arg)
 			w->added++;
 			break;
 		case STORE_NOT_STORED:
-			w->lied = true; /* nothing evicted it: it must be there */
+			w->lied = true; /* nothing is evicted, so the value must exist */
 			break;
 		default:
 			sched_yield(); /* memory is freed when the others have turned */

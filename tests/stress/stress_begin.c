@@ -1,10 +1,10 @@
 /*
- * Creating an item, and winning it. Goal: of cores that create the same number or value, or try
- * to win the same token, exactly one is the first, and no other core's write is lost. Method: key
- * after key all threads do the same at once: count on or begin, append or begin, make an empty
- * item to be filled, win a stale one while it is touched and counted on. Memory is plentiful, so
- * no item may be forgotten (the model of stress_model.c lets a store forget, and would not see
- * this).
+ * Creating an item, and winning its recache token. Goal: of cores that create the same number or
+ * value, or try to win the same token, exactly one is the first, and no other core's write is lost.
+ * Method: for key after key all threads do the same at once: increment or create, append or create,
+ * make an empty item to be filled, or win a stale one while it is touched and incremented. Memory
+ * is plentiful, so no item may be forgotten (the model of stress_model.c lets a store forget, so it
+ * would not notice a lost item).
  *
  * stress_begin [caught]: with "caught" the store is a mutant, and must fail.
  */
@@ -23,7 +23,7 @@
 #define KEYS         1500u
 #define CAUGHT_KEYS  60000u
 #define MEMORY       (64u << 20)
-#define TRIES_MAX    100000u /* of one call, for memory that others hold until they turn */
+#define TRIES_MAX    100000u /* tries of one call, while others hold memory until they turn */
 #define TURN_NOW_S   STORE_CLOCK_START
 #define EXPIRY_S     1000u
 #define FIRST_NUMBER 5u
@@ -126,7 +126,7 @@ call_stale(struct worker *w, struct view key, uint64_t hash, void *arg)
 	return store_delete_with(w->core, key, hash, &how, &left);
 }
 
-/* Wins the token, if it can be won. */
+/* Tries to win the token, until there is memory. */
 static enum store_result
 call_win(struct worker *w, struct view key, uint64_t hash, void *arg)
 {
@@ -170,7 +170,7 @@ begin_all(struct worker *w, uint32_t n)
 		lie(w->run, "an item that was made as won was won", n);
 }
 
-/* Two threads copy the item by a change, and all try to win the token. */
+/* Two threads change the item, which copies it, while all try to win the token. */
 static void
 win_all(struct worker *w, uint32_t n)
 {

@@ -22,14 +22,14 @@
 
 #define CORES        2u
 #define CLIENTS      6u
-#define KEYS         3u /* two of one version word */
+#define KEYS         3u /* two of these have one version word */
 #define CALLS_MAX    60u
 #define REQUESTS     (2 * CALLS_MAX)
 #define STEPS_MAX    20000u
 #define SEEDS        400u
 #define CAUGHT_SEEDS 20000u
 #define MEMORY       (16u << 20)
-#define NAMES        1000000u /* of these names two have one version word */
+#define NAMES        1000000u /* among this many names, two have one version word */
 #define NEVER        (UINT64_MAX / 2)
 
 void stress_gap(void);
@@ -46,8 +46,8 @@ struct request {
 	struct version seen;
 	struct call *asker[CLIENTS];
 	uint32_t askers;
-	bool held;  /* the next fetch: the first is under way */
-	bool alone; /* a gets: its copy replaces one without a cas; no fetch */
+	bool held;  /* the next fetch, which waits for the one under way */
+	bool alone; /* a gets, not a fetch: its copy replaces one without a cas */
 	/* the server's answer */
 	bool there;
 	enum store_result result;
@@ -72,16 +72,16 @@ static struct {
 	uint32_t requests;
 	struct call call[CALLS_MAX];
 	uint32_t calls;
-	struct call *now[CLIENTS]; /* not answered yet */
+	struct call *now[CLIENTS]; /* the client's call that is not answered yet */
 	bool gone[CLIENTS];        /* its last call has no answer */
-	bool unheard[CALLS_MAX];   /* such calls that were reads: they prove nothing */
+	bool unheard[CALLS_MAX];   /* reads without an answer, which prove nothing */
 	uint64_t tick, random;
 	uint32_t core; /* the core whose step it is */
 	bool in_gap, lost;
 	bool slow; /* replies of core 0 arrive late */
 	bool late; /* lost writes are executed between a fetch's execution and its reply */
 	bool sure; /* the server has done all writes of an earlier process */
-	struct request *former; /* such a write; NULL: none */
+	struct request *former; /* a write of an earlier process; NULL: none */
 	uint32_t flushes;       /* of 100 calls */
 	uint32_t reads;         /* of 100 calls */
 	uint32_t forgets;       /* of 64 steps */
@@ -129,7 +129,7 @@ unheard(struct call *c)
 
 /* ---- fetches ---- */
 
-/* Returns the fetch of this core and key: the one under way or, held, the waiting one. */
+/* Returns the fetch of this core and key: the one under way or, if held, the waiting one. */
 static struct request *
 fetch_of(uint32_t core, uint32_t key, bool held)
 {
@@ -454,7 +454,8 @@ former_step(void)
 {
 	const struct request *fetch = fetch_of(w.slow ? 0 : w.core, 0, false);
 
-	/* The write harms most between the server's answer to a fetch and its arrival. */
+	/* The earlier process's write is executed between the server's answer to a fetch and its
+	 * arrival, when a mistake would show. */
 	if (w.former != NULL) {
 		if (fetch == NULL || fetch->stage != EXECUTED || !fetch->there || below(8) != 0)
 			return;
@@ -616,7 +617,7 @@ judge(uint32_t key)
 	return ok;
 }
 
-/* True if no lease's number makes later items longer. */
+/* True if no copy is longer for the number of a lease. */
 static bool
 copies_are_short(void)
 {

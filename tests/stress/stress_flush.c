@@ -1,9 +1,9 @@
 /*
  * Floods of flushes among sets, gets, touches and deletes of many cores. Goal: no flushed item is
  * found again, no other is lost in a store that never evicts, and in the end no item is hidden.
- * Method: every value has a number; its writer notes how many flushes had begun when it was
- * stored. A reader that finds it after one more of them was done has seen a lie. Sixteen flushes
- * at a time are more than there are numbers for: the last ones wait for the sweep.
+ * Method: every value has a number; its writer notes how many flushes had begun when it was stored.
+ * If a later flush is done, and a reader finds the value after that, the store has lied. Sixteen
+ * flushes at a time are more than there are numbers for: the last ones wait for the sweep.
  *
  * With "resized" as argument the index grows and shrinks all the time; with "evicts" the store
  * may evict. With "caught" the store is a mutant, and must fail.
@@ -27,8 +27,8 @@
 #define KEYS        120000u /* several times what the retire list holds */
 #define FLOOD       (GENERATIONS_MAX + 1)
 #define CALM_OPS    60000u     /* operations of the flusher between floods */
-#define NUMBERS     (1u << 21) /* values of a writer: then it ends */
-#define LEAST       14000u     /* buckets */
+#define NUMBERS     (1u << 21) /* values of a writer, after which it ends */
+#define LEAST       14000u     /* buckets of a resized index, at least */
 #define MOST        18000u
 #define DRAIN_TURNS 20000u
 #define NOT_THERE   0
@@ -39,8 +39,8 @@ struct run {
 	_Atomic bool stop;
 	const char *_Atomic lie;
 	bool resized;
-	_Atomic uint32_t begun, done;             /* flushes */
-	_Atomic uint32_t there[THREADS][NUMBERS]; /* note(), when this value had been stored */
+	_Atomic uint32_t begun, done;             /* numbers of flushes */
+	_Atomic uint32_t there[THREADS][NUMBERS]; /* note() after this value was stored */
 };
 
 struct worker {
@@ -48,7 +48,7 @@ struct worker {
 	struct store_core *core;
 	uint32_t id, next;
 	uint64_t random, stored, found, refused, waited;
-	uint32_t last[KEYS]; /* note() of own keys that must be there until the next flush */
+	uint32_t last[KEYS]; /* note() of own keys that must exist until the next flush */
 };
 
 struct content {
@@ -87,7 +87,7 @@ key_view(const uint32_t *key)
 	return (struct view){(const uint8_t *)key, sizeof *key};
 }
 
-/* Returns one more than the flushes that have begun: 0 means none. */
+/* Returns one more than the number of flushes that have begun, since 0 stands for no note. */
 static uint32_t
 note(struct run *run)
 {
@@ -121,7 +121,7 @@ store_key(struct worker *w, uint32_t key)
 	w->stored++;
 }
 
-/* Returns the value's note, or a maximum if its writer has not written it yet. */
+/* Returns the value's note; UINT32_MAX if its writer has not noted it yet. */
 static uint32_t
 was_there(struct run *run, const struct content *t)
 {

@@ -1,9 +1,9 @@
 /*
- * Frames between cores, with real threads. Goal: one thread's frames are taken out of a ring by
- * another once, in order and whole, full rings and empty ones included; and no access is a race
- * (ThreadSanitizer, where the build has it). Method: numbered frames through one small ring; the
- * reader adds up the numbers it sees, the writer those that did not fit. The frames are numbers,
- * not memory.
+ * Frames between cores, with real threads. Goal: another thread takes one thread's frames out of a
+ * ring once, in order and whole, even if the ring is at times full or empty; and no access is a
+ * race, as ThreadSanitizer checks in builds with it. Method: numbered frames through one small
+ * ring; the reader adds up the numbers it sees, the writer those that did not fit. The frames are
+ * numbers, not memory.
  */
 #include "support/test.h"
 #include "pkt/frame_ring.h"

@@ -1,11 +1,10 @@
 /*
- * Items that a core holds stay unchanged, also if their page moves. Goal: an item that was got
- * keeps its bytes until the core that got it turns, and a pinned one its value until it is
- * unpinned, though it is deleted, evicted, and its page moves to another class meanwhile. Method:
- * one thread is two cores in turns. One gets some items and does not turn; the other stores
- * values of shifting sizes, so that pages move all the time, and turns often; then the first
- * compares. Pins last for some rounds, of which each is a second. Nothing depends on when threads
- * meet, so a run repeats exactly.
+ * Items that a core holds stay unchanged, also if their page moves. Goal: an item keeps its bytes
+ * until the core that got it turns, and a pinned item keeps its value until it is unpinned, even if
+ * it is deleted or evicted, or its page moves to another class. Method: one thread is two cores in
+ * turns. One gets some items and does not turn; the other stores values of shifting sizes, so that
+ * pages move all the time, and turns often; then the first compares. Pins last for some rounds, of
+ * which each is a second. Nothing depends on when threads meet, so a run repeats exactly.
  *
  * With "caught" the store is a mutant (mutants.py), and the run passes only if an item changed,
  * or the store found itself broken.
@@ -21,7 +20,7 @@
 #define ROUNDS     1200u
 #define KEYS       60000u
 #define HELD_MAX   64u
-#define SETS       400u /* of the busy core, while the other does not turn */
+#define SETS       400u /* sets of the busy core while the other does not turn */
 #define TURN_SETS  16u
 #define SHIFT_OF   8u /* rounds until another size is preferred */
 #define VALUE_SEEN 64u

@@ -5,8 +5,8 @@
  * other, several times while the hand goes round; every get that misses is counted. One thread,
  * no clock: a run repeats exactly.
  *
- * stress_hot [caught [FIRST]]: with "caught" the store is a mutant, and must lose some, with a
- * seed of FIRST or after it.
+ * stress_hot [caught [FIRST]]: with "caught" the store is a mutant, and must lose a hot key, with
+ * one of the seeds from FIRST on.
  */
 #include "store/conditional.h"
 #include "../support/store_calls.h"
@@ -16,15 +16,15 @@
 #include <stdlib.h>
 
 #define HOT       4000u
-#define ROUNDS    60u     /* of all hot keys */
+#define ROUNDS    60u     /* updates of all hot keys */
 #define COLD      2u      /* keys stored for each hot one that is used */
-#define WARM      300000u /* stored first: more than there is room for */
+#define WARM      300000u /* keys stored first: more than there is room for */
 #define TURN_OPS  16u
-#define SEEDS     20u /* of a mutant's draws, one after the other */
+#define SEEDS     20u /* seeds that a mutant is run with, one after the other */
 #define EXPIRES_S 1000000u
 #define NUMBER    "100000                          " /* as long as others' values */
 
-/* Sizes in MB: with each, other pages of hot keys move. */
+/* Memory in MB. Each size moves other pages of hot keys. */
 static const size_t sizes[] = {16, 20, 10, 15, 19};
 
 enum update { SET, INCR, APPEND, TOUCH, CAS, UPDATES };
@@ -33,7 +33,7 @@ struct run {
 	struct store_core *core;
 	uint64_t ops, random;
 	uint32_t cold, missed, refused;
-	bool used[HOT]; /* since it was stored after a miss */
+	bool used[HOT]; /* the key was used since it was stored after a miss */
 };
 
 static uint32_t

@@ -1,6 +1,6 @@
 /*
  * A load beside threads that change the same keys. Goal: a thread finds the state that it has
- * stored or removed, although a load stores other keys meanwhile; and no key has a number twice.
+ * stored or removed, although a load stores other keys meanwhile; and no key has a cas twice.
  * Method: a store's items are scanned into an array; then, round after round, one thread loads
  * them into a fresh store in random order, while three change keys of their own, with small and
  * large memory in turns. Each knows the right state of its keys.
@@ -51,7 +51,7 @@ struct client {
 	struct {
 		enum { SAVED, MINE, GONE } is;
 		uint32_t version;
-		uint64_t top; /* the largest number that the key has had */
+		uint64_t top; /* the largest cas that the key has had */
 	} keys[KEYS];
 };
 
@@ -118,7 +118,7 @@ put(struct store_core *sc, uint32_t key, uint32_t version)
 	return false;
 }
 
-/* Makes the items to load. */
+/* Scans a store's items into the array that is loaded. */
 static void
 save_all(void)
 {

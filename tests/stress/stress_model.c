@@ -33,8 +33,8 @@
 
 #define THREADS_MAX 8u
 #ifdef __SANITIZE_THREAD__
-#define CALLS_A_ROUND 400u                 /* a thread */
-#define TICK_ORDER    memory_order_relaxed /* or the test's own order would hide the store's lack */
+#define CALLS_A_ROUND 400u                 /* calls of a thread */
+#define TICK_ORDER    memory_order_relaxed /* a stronger one hides what the store lacks */
 #else
 #define CALLS_A_ROUND 1500u
 #define TICK_ORDER    memory_order_seq_cst
@@ -42,20 +42,20 @@
 #define KEYS_MAX      60u
 #define RUN_MS        1000u
 #define CAUGHT_MS     60000u /* how long a mutant may stay undetected */
-#define STALL_MS      1000u  /* after that long without a call, threads wait for each other */
+#define STALL_MS      1000u  /* if no call ends for so long, threads wait for each other */
 #define STALL_SANE_MS 60000u
 #define TURN_CALLS    12u
-#define TIME_CALLS    400u /* of thread 0, until a second has passed */
+#define TIME_CALLS    400u /* calls of thread 0 in a second */
 #define YIELD_OF      6u   /* one call in this many is followed by a yield */
 #define OFFLINE_OF    16u  /* one turn in this many begins with a sleep */
 #define PROBE_OF      4u
-#define PROBE_ENDS    4u /* this call is the last step */
+#define PROBE_ENDS    4u /* the last step of a probe */
 #define MANY_OF       6u /* one call in this many is a batch of gets */
 #define MANY_MAX      3u
 #define WALK_OF       20u /* one call in this many is a walk over some buckets */
 #define WALK_MAX      8u
 #define EXTEND_FLAGS  1000u
-#define TIME_THREAD   8u /* time's own line of the history */
+#define TIME_THREAD   8u /* the history's thread for the steps of time */
 
 /* The shape of a round. */
 static const struct shape {
@@ -89,16 +89,16 @@ struct worker {
 	struct store_core *core;
 	uint32_t id;
 	uint64_t random;
-	uint64_t cas[KEYS_MAX]; /* last seen */
+	uint64_t cas[KEYS_MAX]; /* cas last seen of each key */
 	uint32_t filled;        /* fillers stored so far */
 	uint32_t count;
 	struct call calls[CALLS_A_ROUND];
-	struct probe probe; /* of probe_key, as far as probe_step */
+	struct probe probe; /* probe of probe_key, in step probe_step */
 	uint32_t probe_key;
 	uint32_t probe_step;
 	const struct item *held; /* must not change until the turn ends */
 	struct call held_as;
-	bool changed; /* it did */
+	bool changed; /* the held item did change */
 };
 
 struct round {
@@ -112,7 +112,7 @@ struct round {
 	_Atomic uint32_t running;
 	_Atomic uint32_t now_s;
 	_Atomic uint32_t turned_s[THREADS_MAX]; /* each thread's clock, once its turn has begun */
-	struct call time;                       /* under way, while turned_s are behind */
+	struct call time;                       /* the step under way until all turned_s reach it */
 	struct call times[CALLS_A_ROUND];
 	uint32_t time_count;
 };
@@ -223,13 +223,13 @@ choose_value(struct worker *w, struct call *c)
 		c->len = (uint32_t)snprintf(c->bytes, sizeof c->bytes, "%c%u.", (char)('a' + w->id),
 					    w->count);
 	if (c->kind == CALL_EXTEND)
-		c->flags = EXTEND_FLAGS; /* no other call's: so the answer shows what it did */
+		c->flags = EXTEND_FLAGS; /* no other call's: the answer shows what it did */
 	if (extend)
 		return;
 	c->flags = roll(w, 2) == 0 ? (uint32_t)roll(w, 100) : 0;
 }
 
-/* The arguments of each kind. */
+/* The arguments that each kind of call has. */
 static const struct brings {
 	bool value, expiry, cas;
 } brings[CALL_KINDS] = {
@@ -378,7 +378,7 @@ ask_walk(struct worker *w)
 		if (!key_number(w->round, item_key(items[i]), &c->key))
 			continue;
 		take_down(w, c, items[i]);
-		c->returned = next_tick(w->round); /* not before: a touch writes in place */
+		c->returned = next_tick(w->round); /* only now: a touch may have written in place */
 		w->count++;
 		return;
 	}
@@ -407,11 +407,11 @@ ask(struct worker *w)
 		w->cas[c->key] = c->got_number;
 	w->count++;
 	if (c->result == STORE_NO_MEMORY)
-		sched_yield(); /* it is freed when the others have turned */
+		sched_yield(); /* memory is freed when the others have turned */
 }
 
 /* Fills the index with keys that are never read: each worker stores a new one and deletes its
- * oldest, so their number stays, and every one of them needs a place. */
+ * oldest, so their number is constant, and each new one needs a place. */
 static void
 fill(struct worker *w, uint32_t filler, enum call_kind kind)
 {
@@ -479,8 +479,8 @@ resize_now(struct worker *w)
 	resize_begin(w->core, s->buckets + roll(w, (s->most - s->buckets) / 2 + 1) * 2);
 }
 
-/* Lets the sweep do its share again. It keeps pace with the clock, a bucket a second of these
- * few, so a round would not see one walk. */
+/* Lets the sweep do its share again. By the clock it would sweep one of these few buckets a second,
+ * and no round would see a whole pass. */
 static void
 walk_on(struct store *st)
 {
@@ -566,7 +566,7 @@ begin_round(struct round *r, const struct shape *shape, uint64_t seed, uint64_t 
 
 	plan.bucket_count = shape->buckets;
 	plan.bucket_step = 0;
-	plan.page_count = shape->pages + 1; /* one is the index's */
+	plan.page_count = shape->pages + 1; /* one page is the index's */
 	plan.reserve = plan.reserve < shape->pages / 4 ? plan.reserve : shape->pages / 4;
 	memset(r, 0, sizeof *r);
 	r->shape = shape;

@@ -17,14 +17,14 @@
 #include <stdlib.h>
 
 #define WRITERS     3u
-#define KEYS        60u    /* of each writer */
-#define OPERATIONS  60000u /* of a writer in a round */
+#define KEYS        60u    /* keys of each writer */
+#define OPERATIONS  60000u /* operations of a writer in a round */
 #define ROUNDS_MAX  100u
 #define RESCUED_MIN 4000u
-#define FILLING     20000u /* items around them, so that there are pages to take */
+#define FILLING     20000u /* other items, so that there are pages to take */
 #define TURN_OF     16u
 #define DELETE_OF   8u
-#define WORDS       12u /* of a value, each of them the version */
+#define WORDS       12u /* words of a value, each of which is the version */
 
 struct worker {
 	struct store_core *core;
@@ -43,8 +43,8 @@ roll(struct worker *w, uint32_t sides)
 	return (uint32_t)((w->random >> 33) % sides);
 }
 
-/* Writes a version and returns the key's version then. If there is no
- * memory the last one stays. */
+/* Writes a version, and returns the version that the key has then: the last one if there is no
+ * memory. */
 static uint64_t
 write_version(struct store_core *sc, uint64_t name, uint64_t version, uint64_t last)
 {

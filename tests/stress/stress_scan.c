@@ -1,9 +1,9 @@
 /*
- * Keys that are requested again, among many that are requested once, and a round of more keys
- * than there is room for. Goal: with probation the first stay, and most of a round that is a
- * fifth too long is found; keys in use are all found. Method: a cache as users have it, a set
- * after every miss, counted once it has settled; other policies beside it. One thread, no clock:
- * a run repeats exactly.
+ * Keys that are requested again, among many that are requested once; and a loop through more keys
+ * than there is room for. Goal: with probation (2q) the first stay, and most gets of a loop that is
+ * a fifth too long are hits; keys in use beside it are always found. Method: a cache as users have
+ * it, with a set after every miss. Misses are counted once it has settled, for other policies as
+ * well. One thread, no clock: a run repeats exactly.
  *
  * stress_scan [caught]: with "caught" the store is a mutant, and must miss more.
  */
@@ -18,14 +18,14 @@
 #define MEMORY    (8u << 20)
 #define VALUE     200u
 #define ROOM      30000u /* items, a few more than there is room for */
-#define WARM      20u    /* times ROOM operations before it counts */
+#define WARM      20u    /* times ROOM operations before misses are counted */
 #define COUNTED   20u
 #define TURN_OPS  16u
 #define HOT       (ROOM / 4)
 #define IN_USE    (ROOM / 16)
 #define ONCE_AT   1000000u /* numbers of keys requested once */
 #define IN_USE_AT 2000000000u
-/* Limits of misses in percent; 0.1 and 38 were seen. */
+/* Limits of misses in percent. The measured figures are 0.1 and 38. */
 #define ONCE_MISSES_MAX  1.0
 #define ROUND_MISSES_MAX 50.0
 
@@ -101,8 +101,8 @@ misses_beside_once(const struct eviction_policy *policy)
 	return 100.0 * (double)missed / (double)asked;
 }
 
-/* Returns the percentage of gets that miss in a round that is too long; *in_use is that of keys
- * in use beside it. */
+/* Returns the percentage of gets that miss in a loop that is too long; *in_use is that of keys in
+ * use beside it. */
 static double
 misses_in_round(const struct eviction_policy *policy, double *in_use)
 {

@@ -1,10 +1,10 @@
 /*
  * A snapshot beside threads that change its keys. Goal: each item of the snapshot is a value that
  * its key had at some moment between the snapshot's begin and end, whole, and once; a key that was
- * cached all the time is in it; a store that loads it gives no number that a key has had. Method:
- * in each round three threads set and remove keys of their own, with the times of each operation
- * by a shared counter, while a fourth takes a snapshot; the operations of all threads judge it.
- * Small memory evicts, and is used again soon; with large memory no key may be missing.
+ * cached all the time is in it; a store that loads it gives no key a cas that the key has had.
+ * Method: in each round three threads set and remove keys of their own, with the times of each
+ * operation by a shared counter, while a fourth takes a snapshot; the operations of all threads
+ * judge it. Small memory evicts and soon reuses it; with large memory no key may be missing.
  *
  * stress_snapshot [caught]: with "caught" the store is a mutant, and must fail.
  */
@@ -23,8 +23,8 @@
 #define KEYS          1500u
 #define ROUNDS        10u
 #define CAUGHT_ROUNDS 200u
-#define OPS_MAX       60000u       /* of a client in a round */
-#define MEMORY        (256u << 20) /* evicts nothing: what a client retires in a round fits */
+#define OPS_MAX       60000u       /* operations of a client in a round */
+#define MEMORY        (256u << 20) /* nothing is evicted: all that clients retire in a round fits */
 #define SMALL_MEMORY  (24u << 20)
 #define VALUE_BYTES   1400u
 #define NOW_S         STORE_CLOCK_START
@@ -51,7 +51,7 @@ struct run {
 	_Atomic uint64_t clock;
 	_Atomic bool lied, over;
 	_Atomic uint32_t warm; /* clients that have stored all their keys */
-	uint64_t begun, ended; /* of the snapshot */
+	uint64_t begun, ended; /* ticks of the snapshot's begin and end */
 	uint64_t floors[STORE_SAVED_FLOORS];
 	enum store_snapshot_end end;
 };
@@ -62,7 +62,7 @@ struct client {
 	uint32_t id, op_count;
 	uint64_t random;
 	struct op ops[OPS_MAX];
-	uint64_t top[KEYS]; /* the largest number that the key has had */
+	uint64_t top[KEYS]; /* the largest cas that the key has had */
 };
 
 static void
@@ -148,7 +148,7 @@ client_turn(struct client *c)
 	store_housekeeping(c->core);
 }
 
-/* A tenth of the keys is left alone. */
+/* Sets and removes keys. It leaves a tenth of them unchanged. */
 static void *
 client_run(void *arg)
 {

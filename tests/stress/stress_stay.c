@@ -1,9 +1,9 @@
 /*
- * A key whose two buckets are one for a while, as may be during a resize, is deleted and stored
- * again between the plan for that bucket and its locks. Goal: the key is found afterwards, and
- * once it is deleted it is not found again. Method: one thread as two cores; in every gap in
- * which no bucket is locked the other core does that to each such key that is displaced. A small
- * index, so that there are some. A run repeats exactly.
+ * A key may have one bucket for both for a while during a resize. The resize plans what to do with
+ * that bucket, and then locks it; between the two the key is deleted and stored again. Goal: the
+ * key is found afterwards, and once it is deleted it is not found again. Method: one thread as two
+ * cores. In every gap in which no bucket is locked, the other core deletes and stores each such key
+ * that is displaced. The index is small, so that there are some. A run repeats exactly.
  */
 #include "store/account.h"
 #include "store/resize.h"

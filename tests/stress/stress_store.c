@@ -48,8 +48,8 @@ struct run {
 	_Atomic bool stop;
 	_Atomic uint64_t lies;
 	const char *_Atomic lie;
-	uint32_t sizes[2]; /* buckets; of a resized index, the least and the most */
-	_Atomic uint64_t versions[KEYS_MAX]; /* written last, by the one writer of the key */
+	uint32_t sizes[2];                   /* least and most buckets of a resized index */
+	_Atomic uint64_t versions[KEYS_MAX]; /* the version that the key's only writer wrote last */
 };
 
 struct worker {
@@ -57,8 +57,8 @@ struct worker {
 	struct store_core *core;
 	uint32_t id;
 	uint64_t random;
-	uint64_t walks;          /* done */
-	uint64_t seen[KEYS_MAX]; /* no reader may see a version older than one before */
+	uint64_t walks;          /* walks done */
+	uint64_t seen[KEYS_MAX]; /* versions read last: a later read may see no older one */
 };
 
 /* The record at the beginning of a value. */
@@ -81,7 +81,7 @@ next_random(struct worker *w)
 	return w->random >> 24;
 }
 
-/* Starts a resize to any size between the two. One follows the other. */
+/* Starts a resize to any size between the two, as soon as the last one has ended. */
 static void
 resize_now(struct worker *w)
 {
@@ -211,7 +211,7 @@ move_reader(struct worker *w)
 
 /* ---- walk ---- */
 
-/* Passing keys come and go, and half of the others are written again. */
+/* Stores and deletes passing keys, and overwrites half of the others. */
 static void
 walk_writer(struct worker *w)
 {
@@ -230,7 +230,7 @@ walk_writer(struct worker *w)
 	}
 }
 
-/* False: the run has ended amid the walk. */
+/* Walks over all items. False: the run has ended amid the walk. */
 static bool
 walk_once(struct worker *w, uint8_t *shown, uint64_t *op)
 {
@@ -435,8 +435,8 @@ work(void *arg)
 	return NULL;
 }
 
-/* Bounds of a resized index: the load's need, and some more. Evictions take
- * pages of items for it. */
+/* Least and most buckets of a resized index: what the load needs, and some more. Its pages are
+ * taken by evicting items. */
 static const uint32_t sizes[][2] = {[LOAD_MOVE] = {MOVE_BUCKETS, 2 * MOVE_BUCKETS},
 				    [LOAD_WALK] = {MOVE_BUCKETS, 2 * MOVE_BUCKETS},
 				    [LOAD_REUSE] = {INDEX_BUCKETS_MIN, 64},

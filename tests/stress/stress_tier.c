@@ -21,27 +21,27 @@
 #define STEPS_MAX    20000u
 #define SEEDS        700u
 #define CAUGHT_SEEDS 200000u
-#define CAUGHT_FIRST 100000u /* every broken rule shows within some 2,000 */
-#define COPIES       20u     /* of 1000 steps */
+#define CAUGHT_FIRST 100000u /* the first of a mutant's seeds; some 2,000 show any broken rule */
+#define COPIES       20u     /* of 1000 steps, those that check a copy of the state */
 #define NEVER        (UINT64_MAX / 2)
-#define TURNS        20u /* of 100 */
-#define RESTS        60u /* of 1000 calls */
+#define TURNS        20u /* of 100 starts on a core */
+#define RESTS        60u /* of 1000 starts, those that begin a rest */
 #define REST         250u
-#define THREAD       TIER_CORES /* the tier's own, as a fibre */
+#define THREAD       TIER_CORES /* the fibre of the tier's thread */
 
 static struct {
 	struct call call[CALLS_MAX + TIER_KEYS];
 	uint32_t calls;
 	uint64_t tick;
-	uint32_t flushes, evictions, fills, turns; /* of 100 */
-	uint32_t rest;                             /* starts left without a call */
-	uint32_t until;                            /* a stage of a conversion */
+	uint32_t flushes, evictions, fills, turns; /* of 100 starts or calls */
+	uint32_t rest;                             /* remaining starts without a call */
+	uint32_t until;                            /* the stage of a conversion that ends a rest */
 	uint64_t columns;
-	uint32_t burst; /* gaps at once, at most */
+	uint32_t burst; /* most gaps that a fibre runs through at a time */
 	bool sleepy;
-	bool killing;                        /* some kills hit an append whose effect is unknown */
-	bool cutting;                        /* power is lost each time */
-	uint32_t kills, killed;              /* still to come; done so far */
+	bool killing;                        /* the process is killed now and then */
+	bool cutting;                        /* instead of each kill, power is lost */
+	uint32_t kills, killed;              /* kills: still to come; killed: done so far */
 	bool unheard[CALLS_MAX + TIER_KEYS]; /* calls without an answer that changed nothing */
 } h;
 
@@ -123,8 +123,8 @@ start_call(uint32_t core)
 	fibre_begin(core, run_call, &tasks[core]);
 }
 
-/* True while no call may begin: until a conversion has reached its stage, so that evicted items
- * are in it. */
+/* True while no call may begin. Such a rest ends when a conversion has reached stage h.until, so
+ * that calls meet one with evicted items in it. */
 static bool
 rests(void)
 {
@@ -186,7 +186,7 @@ all_idle(void)
 	return true;
 }
 
-/* Ends a call without an answer. It may take effect at any time, or never: its return is after
+/* Ends a call without an answer, which may take effect at any time, or never. So it returns after
  * all others. */
 static void
 unheard(struct call *c)
@@ -226,7 +226,7 @@ static bool
 step(void)
 {
 	const uint32_t drawn = sim_below(&w.rng, TIER_CORES + 1);
-	/* A sleepy core has lost its CPU. */
+	/* Core 1 hardly runs in a sleepy run, as if it had lost its CPU. */
 	const uint32_t fibre = h.sleepy && drawn == 1 && sim_chance(&w.rng, 970) ? 0 : drawn;
 
 	tier_poll();

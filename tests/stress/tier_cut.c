@@ -2,9 +2,9 @@
  * tier_cut.c - power is lost at a gap, or at any step of a graceful stop: the next process finds
  * the media alone, and starts as its superblock allows.
  *
- * The superblock is on a device of its own, so that each of the two is cut with its own transfers
- * under way. The steps of the stop: segments and rows of columns written, synced, superblock
- * written, synced.
+ * The superblock is on a device of its own, so that each device is cut with its own transfers under
+ * way. The steps of the stop: segments and rows of columns written, synced, superblock written,
+ * synced.
  */
 #include "tier_world.h"
 
@@ -23,7 +23,7 @@ enum stop { AT_ONCE, LEFT, SYNCED, WRITING, WRITTEN, STOPPED, STOPS };
 static struct {
 	struct mem_flash device;
 	struct flash_super now;
-	uint8_t *pages; /* both copies, for reading; and one for writing */
+	uint8_t *pages; /* pages for reading both copies, and for writing one */
 } super;
 
 static struct {
@@ -60,7 +60,7 @@ sync_all(struct mem_flash *m)
 	do_io(m, FLASH_SYNC, 0, NULL, 0);
 }
 
-/* Makes the page of the superblock; returns its offset. */
+/* Composes the page of the superblock. Returns its offset. */
 static uint64_t
 make_super(bool clean)
 {
@@ -132,7 +132,7 @@ leave(void)
 	return true;
 }
 
-/* Stops as far as this step. Returns it, or the earlier one at which the stop ended. */
+/* Stops as far as this step. Returns the last step that was done. */
 static enum stop
 stop_at(enum stop last)
 {
@@ -185,7 +185,7 @@ find_rows(enum flash_start start)
 	return c.is_kept;
 }
 
-/* True if the start follows from the steps that had ended before power was lost. */
+/* True if the start is allowed by the steps that had ended before power was lost. */
 static bool
 is_right(enum stop stopped, enum flash_start start)
 {

@@ -1,6 +1,7 @@
 /*
  * tier_kill.c - the process is killed at a gap, and the next one recovers; or a copy of the state
- * that it would leave is recovered beside it, and has nothing that is not reachable now.
+ * that it would leave is recovered beside it, and must contain nothing that is not reachable in the
+ * process.
  */
 #include "tier_world.h"
 
@@ -14,7 +15,7 @@
 #define SEGMENT_BYTES ((size_t)TIER_SEGMENT_PAGES * FLASH_PAGE_BYTES)
 #define DEPTH         3u
 
-static uint8_t *memory; /* for reads */
+static uint8_t *memory; /* memory for reads */
 
 static struct {
 	uint64_t kills, copies, found, puts, bad, unindexed;
@@ -121,7 +122,7 @@ tier_restart(struct flash_recovered *recovered, bool is_kept)
 	struct flash_shard_config c = tier_config();
 	const uint32_t write_errors = w.device.faults.write_errors;
 
-	w.device.faults.write_errors = 0; /* else it starts cold */
+	w.device.faults.write_errors = 0; /* with write errors it would start cold */
 	memset(w.locked, 0, sizeof w.locked);
 	w.flushing = w.writing = false;
 	tier_count();
@@ -188,7 +189,7 @@ find(struct flash_shard *s, const struct mem_flash *m, uint32_t key, char *value
 	struct flash_look l = {0};
 	struct flash_found f;
 
-	/* Amid a change of the columns, a lookup sees the state so far. */
+	/* While the columns change, a lookup sees what has been changed so far. */
 	if (s->column.count != 0) {
 		const uint32_t sequence = s->columns.kept->sequence;
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define WRITE_TAG   (1ull << 32)
-#define SHORT_NS    20u /* a step is one */
+#define SHORT_NS    20u /* the clock's step */
 #define LONG_NS     400u
 #define FILL_SMALL  12u
 #define FILL_LARGE  4u
@@ -33,7 +33,7 @@ enum where { IN_STORE, IN_TIER, NOWHERE };
 
 struct fetched {
 	enum where where;
-	struct tier_slot slot; /* in the store, or the tier's copy */
+	struct tier_slot slot; /* the item in the store, or the tier's copy */
 	struct flash_candidate at;
 };
 
@@ -176,8 +176,8 @@ read_at(uint32_t core, uint32_t key, const struct flash_candidate *at, struct ti
 	return v;
 }
 
-/* Reads the store's slot, and the candidates of a lookup that counts (rule L). True if the store
- * has the key. */
+/* Reads the store's slot, and the tier's candidates, until a lookup is valid (rule L). True if the
+ * store has the key. */
 static bool
 look(uint32_t key, struct flash_look *l, struct tier_slot *slot)
 {
@@ -200,15 +200,15 @@ fetch_place(uint32_t key, struct flash_shard_place *place)
 	fibre_gap();
 }
 
-/* True if neither the store nor the tier has the key, by a check without candidates, which a core
- * makes before it requests a key. */
+/* True if neither the store nor the tier has the key. A core checks this before it requests a key,
+ * without listing candidates. */
 static bool
 lacks(uint32_t key, struct tier_slot *slot)
 {
 	struct flash_shard_place place;
 	uint32_t moves;
 
-	fetch_place(key, &place); /* fetched with a pass's others, long before */
+	fetch_place(key, &place); /* prefetched with other keys of the pass, long before */
 	moves = flash_index_moves(&w.shard.index);
 	fibre_gap();
 	*slot = w.d[key];
@@ -325,8 +325,8 @@ do_get(uint32_t core, struct call *c)
 	return STORE_OK;
 }
 
-/* Sets the key. The tier's entries of a key that the store lacks are erased first (rule S). The
- * key's place was fetched with a pass's others, long before, or was not. */
+/* Sets the key. The tier's entries of a key that the store lacks are erased first (rule S). In half
+ * of the calls the key's place was prefetched, long before. */
 static enum store_result
 do_set(struct call *c)
 {
@@ -374,8 +374,8 @@ do_delete(uint32_t core, struct call *c)
 	}
 }
 
-/* Adds a key that was found absent. A copy that arrived meanwhile is erased, as an
- * eviction may (rule N). */
+/* Adds a key that was found absent. A copy that an eviction has written meanwhile is erased (rule
+ * N). */
 static enum store_result
 do_add(uint32_t core, struct call *c)
 {
@@ -401,7 +401,7 @@ do_add(uint32_t core, struct call *c)
 	return alive ? STORE_NOT_STORED : STORE_OK;
 }
 
-/* Promotes the key into the store; then the append is the store's. */
+/* Promotes the key into the store, which then appends. */
 static enum store_result
 do_append(uint32_t core, struct call *c)
 {
@@ -548,7 +548,7 @@ fill_one(uint32_t core, uint32_t value_len)
 	flash_log_release(&w.shard.log, &r);
 }
 
-/* Uses a filler, or a judged key, as a get would. */
+/* Marks a filler or a judged key as used, as a get does. */
 static void
 use_one(void)
 {
@@ -613,7 +613,7 @@ tier_hash(void *arg, struct view key)
 	for (uint32_t k = 0; k < TIER_KEYS; k++)
 		if (key.len == TIER_NAME_LEN && memcmp(key.data, w.name[k], key.len) == 0)
 			return w.hash[k];
-	ensure(key.len == sizeof hash); /* a filler's */
+	ensure(key.len == sizeof hash); /* the key of a filler */
 	memcpy(&hash, key.data, sizeof hash);
 	return hash;
 }
@@ -732,7 +732,7 @@ tier_print(void)
 	static const char *const converts[] = {FLASH_CONVERT_COUNTERS(COUNTER_WORDS)};
 	static const char *const verdicts[] = {"found", "another key's", "again", "unreadable"};
 
-	tier_begin(0); /* adds the counts of the last one */
+	tier_begin(0); /* adds the counts of the last world */
 	for (uint32_t i = 0; i < FLASH_COUNTERS_COUNT; i++)
 		printf("%8llu %s\n", (unsigned long long)all.counters[i],
 		       flash_counter_names[i].words);

@@ -16,10 +16,10 @@ from kernel_bed import NIC_TOOL, WAIT_S, Peer, die_with_parent, run
 from routing_bed import BIRDC, Bird, Frr, until
 
 FLEET = pathlib.Path(__file__).resolve().parents[2] / "drivers-config/FLEET.md"
-VIP, BOX, GATEWAY = "198.51.100.1", "192.0.2.5", "192.0.2.1"  # as FLEET.md names them
+VIP, BOX, GATEWAY = "198.51.100.1", "192.0.2.5", "192.0.2.1"  # addresses in FLEET.md
 VIP6, BOX6, GATEWAY6 = "2001:db8:77::1", "2001:db8:5::5", "2001:db8:5::1"
 CLIENT, CLIENT6, PORT = "10.60.0.2", "2001:db8:60::2", 11211
-DRAIN_S = 600  # a drain of a test waits for connections, not for this
+DRAIN_S = 600  # time limit of a drain, which tests do not reach
 
 
 def blocks():
@@ -42,7 +42,7 @@ def add_addresses(host, iface, address, address6):
 
 
 class Box:
-    """A box N of 1 and 2; its daemon and hook run on while its appliance starts and ends."""
+    """Box 1 or 2. Its daemon and hook keep running while its appliance starts and ends."""
 
     def __init__(self, number, router, program, folder, bfd_ms, drain_s):
         self.number, self.program, self.folder, self.bfd_ms = number, program, pathlib.Path(folder) / f"box{number}", bfd_ms
@@ -186,13 +186,13 @@ class Rack:
             raise AssertionError(f"{fault}\n{self.state()}") from None
 
     def state(self):
-        """Returns what the daemons know."""
+        """Returns the daemons' reports of their state."""
         return "\n".join([str(self.ways()), self.frr.ask("show bgp ipv4 unicast summary", "show bfd peers", "show bgp ipv4", "show bgp ipv6"),
                           self.boxes[0].daemon.ask("show protocols"), self.boxes[0].daemon.ask("show bfd sessions"),
                           self.boxes[1].daemon.ask("show run", "show bfd peers", "show bgp ipv4 unicast summary")])
 
     def ways(self):
-        """Returns the boxes that the router's kernel has a way to the VIP over."""
+        """Returns the boxes over which the router's kernel has a route to the VIP."""
         said = self.router.run("ip", "route", "show", VIP, check=False).stdout
         return sorted(re.findall(r"via (\S+)", said))
 

@@ -9,10 +9,10 @@
 
 #include <math.h>
 
-#define WORD_BITS    57u /* bits that one load at any bit offset has whole */
-#define TAIL_BYTES   8u  /* read after the last bucket, never used */
+#define WORD_BITS    57u /* bits that one load contains at any bit offset */
+#define TAIL_BYTES   8u  /* read beyond the last bucket, and not used */
 #define SORTED_SLOTS FILTER_QUAD
-#define DIGIT_BITS   (FILTER_CODE_BITS / FILTER_QUAD) /* bits of a slot that are its digit */
+#define DIGIT_BITS   (FILTER_CODE_BITS / FILTER_QUAD) /* bits of a slot that form its digit */
 
 /* ---- sizes ---- */
 
@@ -83,7 +83,7 @@ filter_bytes(const struct filter_shape *shape)
 	return (sizeof(struct filter) + (filter_bits(shape) + 7) / 8 + TAIL_BYTES + 7) & ~(size_t)7;
 }
 
-/* Returns how many slots one load has. A bucket takes as many loads as it needs. */
+/* Returns the number of slots in one load. A bucket takes as many loads as it needs. */
 static uint32_t
 slots_a_word(const struct filter_shape *s)
 {

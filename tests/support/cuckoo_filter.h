@@ -1,6 +1,6 @@
 /*
  * cuckoo_filter.h - a cuckoo filter of the buckets of lib/filter: states which keys may be in a
- * set, in a dozen bits a key. The reference for flash_columns, and what is compared with Bloom
+ * set, in a dozen bits a key. It is the reference for flash_columns, and is compared with Bloom
  * filters.
  *
  * Units:  hash: 64 bits of a key's own, evenly spread. rate: share of absent keys that the filter
@@ -33,7 +33,7 @@
 
 struct filter_want {
 	uint64_t items;
-	double rate;   /* the most, when all items are in it */
+	double rate;   /* highest rate, with all items inserted */
 	uint8_t slots; /* 2, 4 or 8 */
 	bool sorted;   /* four slots only */
 };
@@ -50,8 +50,8 @@ struct filter {
 	struct filter_shape shape;
 	uint64_t count;  /* fingerprints in the filter */
 	uint64_t random; /* state of the generator that selects the fingerprint to move */
-	uint64_t ends;   /* the lowest bit of each slot that one word has */
-	uint32_t values; /* of a slot, including 0 */
+	uint64_t ends;   /* the lowest bit of each slot in one word */
+	uint32_t values; /* number of values of a slot, including 0 */
 	uint32_t word_slots;
 	uint8_t bits[];
 };

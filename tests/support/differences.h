@@ -1,9 +1,10 @@
 /*
- * differences.h - what the appliance answers otherwise than memcached 1.6.45, and why: the rows of
- * lib/proto/COMMANDS.md, which unit/proto/test_mc_table writes and unit/serve/test_serve_meta asks.
+ * differences.h - requests that the appliance answers differently from memcached 1.6.45, and why:
+ * rows of lib/proto/COMMANDS.md, which unit/proto/test_mc_table writes and
+ * unit/serve/test_serve_meta sends.
  *
  * Shape: DIFFERENCES(X) X(requests on a new connection and an empty cache, memcached's answers,
- *        ours, reason). What memcached answers was observed.
+ *        ours, reason). memcached's answers were observed.
  */
 #ifndef CLOCKOO_DIFFERENCES_H
 #define CLOCKOO_DIFFERENCES_H

@@ -33,7 +33,7 @@ frame_file_at(const struct frame_file *f, uint32_t i)
 static inline bool
 frame_file_next(struct frame_file *f, FILE *in)
 {
-	uint32_t record[4]; /* seconds, microseconds, bytes here, bytes on the wire */
+	uint32_t record[4]; /* seconds, microseconds, bytes in the file, bytes on the wire */
 
 	if (f->count == FRAME_FILE_MAX || fread(record, sizeof record, 1, in) != 1 ||
 	    record[2] > FRAME_FILE_BYTES ||
@@ -46,7 +46,7 @@ frame_file_next(struct frame_file *f, FILE *in)
 static inline bool
 frame_file_read(struct frame_file *f, const char *path)
 {
-	uint32_t header[6]; /* magic, version, two that are zero, snap length, link type */
+	uint32_t header[6]; /* magic, version, two zeros, snap length, link type */
 	FILE *in = fopen(path, "r");
 	bool whole = in != NULL && fread(header, sizeof header, 1, in) == 1 &&
 		     header[0] == FRAME_FILE_MAGIC && header[5] == 1;

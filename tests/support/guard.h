@@ -11,7 +11,7 @@
 
 #define GUARD_SPAN (1u << 21)
 
-/* A copy of len bytes whose last byte is the last readable byte of a page. */
+/* Returns a copy of len bytes, whose last byte is the last readable byte of a page. */
 uint8_t *at_page_end(const void *bytes, uint32_t len);
 
 #endif

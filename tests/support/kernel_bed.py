@@ -1,5 +1,6 @@
-"""A wire between the appliance beside the kernel and a peer: network namespaces, a veth whose one end is the NIC, a tap
-that the kernel shares it by, and a server of the kernel. For tests and benches; all ends with the process.
+"""A wire between the appliance beside the kernel and a peer: network namespaces, a veth with the NIC at one end, a tap
+by which the kernel shares the NIC, and a server on the kernel's stack. For tests and benches; all of it ends with the
+process.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ import time
 import unittest
 
 NIC_TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/nic"
-WAIT_S = 60  # ends what hangs
+WAIT_S = 60  # time limit of a step
 SKIPPED = 77
 OURS, PEER, OTHER = "10.99.0.1", "10.99.0.2", "10.99.0.77"
 OURS6, PEER6 = "2001:db8::1", "2001:db8::2"
@@ -35,7 +36,7 @@ def run(*command, check=True):
 
 
 def enter_namespaces():
-    """This program again, as root of network and mount namespaces of its own."""
+    """Runs this program again, as root of network and mount namespaces of its own."""
     if INSIDE in os.environ:
         return
     if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
@@ -98,7 +99,7 @@ class Peer:
 
 
 def ping(s, host, times=3):
-    """Echo requests over a raw socket; how many answers each of them got."""
+    """Sends echo requests over a raw socket. Returns the number of answers to each."""
     six = ":" in host
     answers = []
     for number in range(times):
@@ -127,8 +128,8 @@ def ping_socket(host):
 def set_up(peer):
     run("ip", "link", "set", "lo", "up")
     run("ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns", str(peer.holder.pid))
-    # This kernel has the NIC as well, and must not receive its frames: a NIC that DPDK drives is no interface. A packet
-    # socket gets the frames before this hook.
+    # The kernel must not receive the veth's frames, as if DPDK drove a real NIC. The packet socket gets them before
+    # this hook drops them.
     run("nft", "add table netdev deaf; add chain netdev deaf in { type filter hook ingress device v0 priority 0; policy drop; }")
     pathlib.Path("/proc/sys/net/ipv6/conf/v0/disable_ipv6").write_text("1")
     run("ip", "link", "set", "v0", "up")
@@ -210,7 +211,7 @@ class EchoServer:
 
 
 class BedTest(unittest.TestCase):
-    """Tests whose peer stays, beside a server of the kernel at SSH."""
+    """Tests that share one peer, beside a server of the kernel at SSH's port."""
 
     @classmethod
     def setUpClass(cls):

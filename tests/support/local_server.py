@@ -32,12 +32,12 @@ class LocalServer(socketserver.ThreadingTCPServer):
             try:
                 connection.shutdown(socket.SHUT_RDWR)
             except OSError:
-                pass  # its client has ended it
+                pass  # the client has ended the connection
         super().server_close()
 
 
 def serve_until_the_end(server):
-    """Serve on a thread that ends with the tests of this module."""
+    """Serves on a thread that ends with the tests of this module."""
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
 
     def end():

@@ -1,7 +1,7 @@
 /*
  * localhost.h - whether the system knows the name localhost.
  *
- * A bare Debian has no /etc/hosts before an installer or a container's runtime writes one.
+ * A bare Debian lacks /etc/hosts until an installer or a container's runtime writes it.
  *
  * Thread: any.
  */

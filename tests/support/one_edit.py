@@ -3,7 +3,7 @@
 SCRIPT MUTANT FOLDER OUT - the mutant's file of FOLDER, edited.
 SCRIPT --caught PROGRAM [ARG]... - PROGRAM, built with it, must fail.
 
-A text must be in its file exactly once, or the build fails: a mutant follows the code it breaks.
+A text must be in its file exactly once, or the build fails, so that a mutant is updated with the code that it breaks.
 """
 
 import pathlib

@@ -12,7 +12,7 @@ CALLS = (425, 426, 427)  # io_uring_setup, _enter, _register: the same on every 
 
 
 def is_refused_here():
-    """True in such a container; elsewhere a ring without a place for its sizes is a bad address."""
+    """True in such a container. Elsewhere the call fails with EFAULT, as it has no place for the ring's sizes."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall(CALLS[0], 1, None)
     return ctypes.get_errno() != errno.EFAULT

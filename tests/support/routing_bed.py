@@ -1,7 +1,7 @@
 """Debian's routing daemons in network namespaces: FRR (zebra, bgpd, bfdd) and BIRD, each with BGP and BFD to one neighbour.
 
-A daemon runs by a prefix of words that enters its namespace, with all its files in a folder of its own; it ends with
-this process.
+A daemon is started by a prefix of words that enters its namespace, has a folder for its files, and ends with this
+process.
 """
 
 import json
@@ -21,7 +21,7 @@ LOOK_S = 0.05
 
 
 def until(words, true):
-    """Waits for something that a daemon does by itself."""
+    """Waits until true() is, because of what a daemon does by itself."""
     end = time.monotonic() + WAIT_S
     while not true():
         if time.monotonic() > end:
@@ -52,7 +52,7 @@ class Daemon:
 
     def close(self):
         for process in reversed(self.processes):
-            process.terminate()  # takes its routes out of the kernel
+            process.terminate()  # the daemon then removes its routes from the kernel
             process.wait(WAIT_S)
 
     def __enter__(self):
@@ -63,7 +63,7 @@ class Daemon:
 
 
 class Frr(Daemon):
-    """zebra, bgpd and bfdd with the file of an operator, as FLEET.md shows it."""
+    """zebra, bgpd and bfdd with an operator's file, as in FLEET.md."""
 
     def __init__(self, folder, enter, conf):
         super().__init__(folder, enter)
@@ -120,9 +120,9 @@ class Bird(Daemon):
         return prefix in self.ask(f"show route for {prefix}")
 
 
-# A neighbour that only knows of graceful restarts could keep routes of a dead box.
+# No graceful restarts: a neighbour that supports them could keep the routes of a dead box.
 def frr_conf(own_as, other_as, neighbour, more=""):
-    """A router or a box: BGP and BFD of 50 ms x 3 to one neighbour."""
+    """Returns the file of a router or a box: BGP, and BFD of 50 ms x 3, to one neighbour."""
     return f"""
 router bgp {own_as}
  no bgp ebgp-requires-policy

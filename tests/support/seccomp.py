@@ -1,4 +1,4 @@
-"""Seccomp filters: calls that a process and its children are refused.
+"""Seccomp filters, which refuse system calls of a process and its children.
 
     subprocess.Popen(..., preexec_fn=seccomp.refusing({number: errno.EPERM}))
 """
@@ -16,15 +16,15 @@ ALLOW, ERRNO = 0x7fff0000, 0x00050000
 
 
 def numbers():
-    """{name: number} of this machine's calls, as the compiler's headers have them."""
+    """Returns {name: number} of this machine's system calls, from the compiler's headers."""
     said = subprocess.run(["gcc", "-E", "-dM", "-include", "asm/unistd.h", "-x", "c", os.devnull], check=True,
                           capture_output=True, text=True).stdout
     return {name: int(number) for name, number in re.findall(r"#define __NR_(\w+) (\d+)$", said, re.M)}
 
 
 def refusing(errors, flags=()):
-    """Returns what a child calls before it executes the program. errors: {call: errno}; flags: (call, bits, errno) refuses
-    a call whose first argument has one of the bits."""
+    """Returns a function that a child calls before it executes the program. errors: {call: errno}; flags: (call, bits,
+    errno) refuses a call whose first argument has one of the bits."""
     words = [(LOAD_WORD, 0, 0, CALL_AT)]
     for call, error in errors.items():
         words += [(IF_EQUAL, 0, 1, call), (RETURN, 0, 0, ERRNO | error)]
@@ -37,8 +37,8 @@ def refusing(errors, flags=()):
     libc = ctypes.CDLL(None, use_errno=True)
 
     def refuse(_keep=text):
-        # A process that may administer its namespace needs no promise to gain no rights; a container's processes keep
-        # setuid.
+        # A process with CAP_SYS_ADMIN needs no PR_SET_NO_NEW_PRIVS; without that setuid keeps working, as in a
+        # container.
         if libc.prctl(PR_SET_SECCOMP, FILTER, program, 0, 0) == 0:
             return
         if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 or libc.prctl(PR_SET_SECCOMP, FILTER, program, 0, 0) != 0:

@@ -33,8 +33,8 @@ store_gets(struct store_core *sc, const struct view *keys, uint32_t count,
 	}
 }
 
-/* Adds delta to a number or subtracts it. *value is the new number. NOT_YET counts as NO_MEMORY:
- * the caller does not wait. */
+/* Adds delta to a number or subtracts it. *value is the new number. STORE_NOT_YET becomes
+ * STORE_NO_MEMORY, since the caller does not wait. */
 static inline enum store_result
 store_count(struct store_core *sc, struct view key, uint64_t hash, uint64_t delta, bool decr,
 	    uint64_t *value)

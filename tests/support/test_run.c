@@ -6,7 +6,7 @@
 
 #include "test.h"
 
-#define ERROR_STATUS 99 /* Meson counts it as a failure even of a test that should fail */
+#define ERROR_STATUS 99 /* a failure for meson, even of a test that should fail */
 
 extern const struct test_row *const __start_test_rows[], *const __stop_test_rows[];
 

@@ -8,12 +8,12 @@ import socket
 import subprocess
 import threading
 
-HOST_INSIDE = "10.0.2.2"  # this host, as the program reaches it
-WAIT_S = 60               # ends what hangs
+HOST_INSIDE = "10.0.2.2"  # this host's address for the program
+WAIT_S = 60               # time limit of a step
 
 
 def free_port():
-    """Free at all addresses, of TCP and of UDP; below those the kernel gives away."""
+    """Returns a port that is free for TCP and UDP at all addresses, below those that the kernel chooses from."""
     while True:
         port = random.randint(15000, 32000)
         with contextlib.suppress(OSError), contextlib.ExitStack() as undo:

@@ -1,7 +1,8 @@
 """orders_source.py - the atomic operations of lib whose order is stronger than relaxed, read from its source.
 
-A row is (path, function, object, part): object is the last name of the operation's first argument, or fence; an
-object that a function orders twice has /2 behind it. Parts: acquire, release, and seq_cst, which is what that adds.
+A row is (path, function, object, part). object is the last name of the operation's first argument, or fence; the second
+operation on an object in a function has /2 after it. Parts: acquire, release, and seq_cst for what seq_cst adds to
+both.
 """
 
 import collections
@@ -19,7 +20,7 @@ def _without_comments(text):
 
 
 def _arguments(text, at):
-    """The arguments of the call whose parenthesis is before at, and where it ends."""
+    """Returns the arguments of the call whose parenthesis is before `at`, and the call's end."""
     depth, begin, found = 0, at, []
     for i in range(at, len(text)):
         if text[i] in "([{":
@@ -35,7 +36,7 @@ def _arguments(text, at):
 
 
 def _object_of(argument):
-    """&b->ref[slot]: ref; slot_at(b, slot): slot_at."""
+    """Returns the object's name: ref for &b->ref[slot], slot_at for slot_at(b, slot)."""
     bare = re.sub(r"\[[^][]*\]", "", re.sub(r"\[[^][]*\]", "", argument))
     called = re.match(r"&?\s*(\w+)\(", bare)
     return called[1] if called else re.findall(r"\w+", bare)[-1]

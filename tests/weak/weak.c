@@ -1,7 +1,7 @@
 /*
  * weak.c - the executions of a case, one after the other: depth first, over a stack of choices.
  *
- * After an execution all writes are taken back, so the next one begins as the first did.
+ * After an execution all its writes are undone, so each execution begins in the same state.
  */
 #include "weak_internal.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define CHOICES_MAX 8192u
-#define STEPS_MAX   20000u /* of an execution: beyond it no thread gets on */
+#define STEPS_MAX   20000u /* most steps: with more, threads wait for each other */
 #define TRACE_MAX   256u
 
 struct weak_thread weak_threads[WEAK_THREADS_MAX];
@@ -23,7 +23,7 @@ static struct {
 } choices[CHOICES_MAX];
 static uint32_t choice_count, choice_at, steps, switches_left;
 static uint64_t switches_cut;
-static uint32_t next = WEAK_MAIN; /* the thread that a switch has chosen */
+static uint32_t next = WEAK_MAIN; /* the thread that the last switch has chosen */
 static const struct weak_case *now;
 static ucontext_t chooser;
 static char failure[512];
@@ -38,8 +38,8 @@ static uint32_t trace_count;
 
 /* ---- choices ---- */
 
-/* Returns 0 to count - 1: as in the execution before up to the last choice that is not exhausted.
- */
+/* Returns 0 to count - 1: the same number as in the execution before, up to the last choice with
+ * numbers left, which gets its next one. */
 uint32_t
 weak_choose(uint32_t count)
 {
@@ -81,7 +81,7 @@ weak_fail(const char *what)
 		snprintf(failure, sizeof failure, "%s", what);
 	weak_failed = true;
 	if (weak_running != WEAK_MAIN)
-		leave(); /* it is not resumed */
+		leave(); /* the failed thread is not resumed */
 }
 
 void
@@ -162,8 +162,7 @@ next_thread(void)
 			ready[count++] = t;
 	for (uint32_t t = 0; t < weak_thread_count && count == 0; t++)
 		if (weak_threads[t].state == WEAK_PAUSED) {
-			weak_threads[t].state =
-				WEAK_READY; /* all wait: steps end it if it is for nothing */
+			weak_threads[t].state = WEAK_READY; /* all wait: each may try again */
 			return t;
 		}
 	return count == 0 ? WEAK_MAIN : ready[weak_choose(count)];

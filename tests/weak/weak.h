@@ -3,10 +3,11 @@
  * that C11's memory order lets their loads read, within bounds.
  *
  * Shape:  a case has a beginning, which runs once, 2 to 4 threads, and an end that judges. The
- *         product is compiled with -fsanitize=thread, whose calls weak.c answers: it keeps all
- *         values of each atomic word, and a view of them for each thread (Kang et al., POPL 2017,
- *         without promises; fences of seq_cst as there). A load reads any value that its thread
- *         has not seen overwritten. Plain accesses that no order separates are a race, which fails.
+ *         product is compiled with -fsanitize=thread, and weak.c implements the functions that it
+ *         calls: it keeps all values of each atomic word, and a view of them for each thread (Kang
+ *         et al., POPL 2017, without promises; fences of seq_cst as there). A load reads any value
+ *         that its thread has not seen overwritten. Plain accesses that no order separates are a
+ *         race, which fails.
  *
  * Bounds: stores to one word are ordered as they are executed, and no load reads what is stored
  *         later in its own thread's future. At most `switches` switches away from a thread that
@@ -48,7 +49,8 @@ weak_check(bool holds, const char *words)
 		weak_fail(words);
 }
 
-/* The addresses that made an order stronger than relaxed, in any execution so far. */
+/* Addresses in the product with an order stronger than relaxed, as found in all executions so
+ * far. */
 struct weak_site {
 	uintptr_t from;
 	bool acquires, releases, seq_cst;

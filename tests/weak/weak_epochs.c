@@ -76,7 +76,7 @@ look_and_turn(void)
 	}
 }
 
-/* Looks once only: a core that has seen the word unlinked does not look at it again. */
+/* Reads the word in this turn only: a core that has seen it unlinked does not read it again. */
 static void
 turn_and_look(void)
 {

@@ -15,7 +15,7 @@
 #define WEAK_WORDS_MAX   1536u /* atomic words in an execution */
 #define WEAK_STACK_BYTES (256u << 10)
 
-/* Which stores are known: of each word the latest one seen; of each thread its time. */
+/* The stores that a thread has seen: the latest one of each word; and each thread's time. */
 struct weak_view {
 	uint32_t time[WEAK_THREADS_MAX];
 	uint16_t seen[WEAK_WORDS_MAX];
@@ -26,10 +26,10 @@ enum weak_state { WEAK_READY, WEAK_PAUSED, WEAK_ENDED };
 struct weak_thread {
 	ucontext_t context;
 	enum weak_state state;
-	struct weak_view view;     /* what its next access happens after */
-	struct weak_view acquired; /* an acquire fence adds it */
+	struct weak_view view;     /* all that happens before the thread's next access */
+	struct weak_view acquired; /* added to view by an acquire fence */
 	struct weak_view
-		released; /* a relaxed store hands it on: the view at the last release fence */
+		released; /* the view at the last release fence, which relaxed stores pass on */
 	_Alignas(64) uint8_t stack[WEAK_STACK_BYTES];
 };
 
@@ -39,7 +39,7 @@ extern struct weak_thread weak_threads[WEAK_THREADS_MAX];
 extern uint32_t weak_thread_count, weak_running;
 extern bool weak_failed;
 
-/* Returns 0 to count - 1: the next of this place in the execution. */
+/* Returns 0 to count - 1: the choice at this point of the execution. */
 uint32_t weak_choose(uint32_t count);
 /* Lets another thread run before an access to that address, if the bound allows it. */
 void weak_may_switch(uintptr_t at);
@@ -50,15 +50,16 @@ void weak_note(char what, const void *p, uint64_t value, uintptr_t from);
 
 extern bool weak_shared_grew; /* a word turned out to be used by two threads */
 
-/* Begins an execution with at most `stale` loads that read no latest value; `forget` also the words
- * that two threads use. */
+/* weak_memory_begin begins an execution with at most `stale` loads of values that are not the
+ * latest. weak_memory_forget also forgets the words that two threads use. */
 void weak_memory_begin(uint32_t stale);
 void weak_memory_forget(void);
-/* Takes all writes of the execution back, newest first. */
+/* Undoes all writes of the execution, newest first. */
 void weak_take_back(void);
 bool weak_is_shared(uintptr_t at);
 uint32_t weak_word_count(void);
-/* How often the bound has kept a load or a store from another choice, since weak_memory_forget. */
+/* Returns how often the bound has withheld a choice from a load or a store, since
+ * weak_memory_forget. */
 uint64_t weak_stale_cut(void);
 
 enum weak_change { WEAK_EXCHANGE, WEAK_ADD, WEAK_SUB, WEAK_AND, WEAK_OR, WEAK_XOR };

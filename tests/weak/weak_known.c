@@ -2,10 +2,11 @@
  * weak_known.c - litmus tests, whose outcomes C11 allows or forbids.
  *
  * Goal:   weak.c reaches the outcome in question if C11 allows it, and not if C11 forbids it; plain
- *         accesses in a race fail. Load buffering is allowed by C11 and cut by weak.c, as is said.
- * Method: Alglave, Maranget, Tautschnig, "Herding cats", 2014, has the names. Each test runs with
- *         all accesses relaxed, with release and acquire, with fences of seq_cst between its
- *         accesses, and with accesses of seq_cst.
+ *         accesses in a race fail. Load buffering is allowed by C11, and weak.c does not reach it,
+ *         as weak.h states.
+ * Method: The names are those of Alglave, Maranget, Tautschnig, "Herding cats", 2014. Each test
+ *         runs with all accesses relaxed, with release and acquire, with fences of seq_cst between
+ *         its accesses, and with accesses of seq_cst.
  */
 #include "weak.h"
 

@@ -15,16 +15,16 @@
 #define SITES_MAX  1024u
 #define SHARED_MAX (1u << 12)
 #define SITE_SLOTS (2 * SITES_MAX)
-#define SPACING    16u /* of the numbers of two stores, so that others find a place between them */
+#define SPACING    16u /* numbers from one store to the next, with room between */
 
 struct stored {
 	uint64_t value;
-	uint32_t before; /* the store before it to this word, or STORES_MAX */
+	uint32_t before; /* the store before this one to the same word, or STORES_MAX */
 	uint16_t number; /* rises with the stores of this word, in their order */
 	bool has_view;
-	bool follows;          /* it is a change: no store comes between the one before and it */
-	uint8_t known;         /* a bit each thread whose view has this one */
-	struct weak_view view; /* what is acquired with it */
+	bool follows;          /* a read-modify-write, directly after `before` */
+	uint8_t known;         /* threads whose view has this store, a bit each */
+	struct weak_view view; /* the view that a load acquires with this store */
 };
 
 /* A word that was used atomically. */
@@ -62,7 +62,7 @@ static uint16_t site_at[SITE_SLOTS]; /* number + 1, by address */
 static bool relaxed[SITES_MAX][WEAK_PARTS];
 static uint32_t word_count, store_count, line_count, write_count, site_count, stale_left;
 static uint64_t stale_cut;
-static struct weak_view fences; /* of seq_cst */
+static struct weak_view fences; /* the view that fences of seq_cst share */
 bool weak_shared_grew;
 
 /* ---- views ---- */
@@ -178,7 +178,7 @@ weak_plain(uintptr_t at, uint32_t bytes, bool write, uintptr_t from)
 		if (write) {
 			l->write_time[b] = time;
 			l->writer[b] = (uint8_t)weak_running;
-			l->word[b] = 0; /* what is read there afterwards is this value */
+			l->word[b] = 0; /* the byte is no part of an atomic word any more */
 		} else {
 			l->read_time[weak_running][b] = time;
 		}
@@ -254,7 +254,7 @@ struct order {
 	bool acquires, releases, seq_cst;
 };
 
-/* C11's order at this place, less what is relaxed there. */
+/* Returns C11's order at this place, without the part that is relaxed there. */
 static struct order
 order_at(int order, bool reads, bool writes_too, uintptr_t from)
 {
@@ -293,8 +293,8 @@ acquire(struct stored *s, struct order o)
 		s->known |= (uint8_t)(1u << weak_running);
 }
 
-/* Returns the store that the next one of this thread comes behind: the latest, or an earlier one
- * that is no older than what the thread has seen. */
+/* Returns the store after which the thread's next one is placed: the latest, or an earlier one that
+ * is no older than any that the thread has seen. */
 static uint32_t
 place_of_store(const struct word *w, struct order o, uint32_t *after)
 {
@@ -321,8 +321,7 @@ place_of_store(const struct word *w, struct order o, uint32_t *after)
 	return s;
 }
 
-/* Adds a store to the word behind another one. change: it continues what that one has released.
- */
+/* Adds a store to the word after another one. change: it continues that one's release sequence. */
 static void
 add_store(struct word *w, uint64_t value, struct order o, uint32_t before, uint32_t after,
 	  bool change)
@@ -380,7 +379,8 @@ see_atomic_bytes(uintptr_t at, uint32_t bytes, bool write, uintptr_t from)
 	}
 }
 
-/* The store that a load reads: the latest, or one that the thread may still see. */
+/* Returns the store that a load reads: the latest, or an older one that the thread may still
+ * see. */
 static uint32_t
 chosen_store(const struct word *w, struct order o)
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""weak_orders.py [PROGRAM [--find] [TEXT]] - each memory order of lib is in orders.txt; one that is taken out fails a case.
+"""weak_orders.py [PROGRAM [--find] [TEXT]] - each memory order of lib is in orders.txt, and a case fails without it.
 
 Without PROGRAM: every order of the source has a row, and every row an order. With PROGRAM (weak_cases): of each row
 that names a case, that case fails when the order is weakened there (of rows with TEXT in them, if it is given). With
@@ -28,7 +28,7 @@ FRAME = re.compile(r"(?P<path>(?:lib|tests)/\S+?):(?P<line>\d+)")
 
 
 def table_of():
-    """({row: (what, the case or the reason)}, the reasons' names)"""
+    """Returns ({row: (what, the case or the reason)}, the reasons' names)."""
     rows, reasons, used = {}, {}, set()
     for line in TABLE.read_text().splitlines():
         head, _, answer = line.partition(": ")
@@ -50,7 +50,7 @@ def table_of():
 
 
 def row_of(rows, order):
-    """The order's own row, or the first pattern that it matches."""
+    """Returns the order's own row, or the first pattern that matches it."""
     if order in rows:
         return order
     return next((row for row in rows if "*" in " ".join(row) and
@@ -73,7 +73,7 @@ def check_table():
 
 
 def run(program, *args):
-    """Whether no case failed, and what was printed. A crash is a failure; a wrong argument ends this program."""
+    """Returns whether all cases passed, and the output. A crash is a failure; a wrong argument ends this program."""
     done = subprocess.run([program, *args], capture_output=True, text=True, timeout=WAIT_S)
     if done.returncode == WRONG_ARGUMENT:
         sys.exit(f"not ok - {done.stderr.strip()}")
@@ -97,7 +97,7 @@ class Sites:
             for line in out.splitlines():
                 if line.startswith("site "):
                     self.cases_at[line.split()[1]].append(case)
-        # A call stands before the address that it returns to.
+        # The call's instruction is before the address to which it returns.
         calls = "\n".join(hex(int(address, 16) - 1) for address in self.cases_at)
         named = subprocess.run(["addr2line", "-p", "-e", program], input=calls, capture_output=True, text=True,
                                check=True).stdout.splitlines()

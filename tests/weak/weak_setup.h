@@ -11,7 +11,7 @@
 #include "store/store_state.h"
 
 #define SETUP_CORES   3u
-#define SETUP_VALUE   24u /* bytes: three words that say the same */
+#define SETUP_VALUE   24u /* bytes: the same word three times */
 #define SETUP_BUCKETS 16u
 
 /* Cases that show the orders of one protocol. */
@@ -38,7 +38,7 @@ extern struct setup_seen {
 	bool hit;
 } setup_seen[SETUP_CORES];
 
-/* Makes the store anew: empty, online on no core. */
+/* Makes the store again, empty, with no core online. */
 void setup_begin(uint32_t cores);
 /* Two keys, key_a with 10 and key_b with 20; magazines are filled, and the cores online. */
 void setup_two_keys(void);

@@ -1,7 +1,7 @@
 """Starts the appliance in its namespace, watches it, keeps what it prints, and stops it.
 
-It runs in its own session, so that Ctrl-C reaches us and not the appliance: we stop it after its client. The
-kernel kills it if we are killed (prctl(2), PR_SET_PDEATHSIG).
+The appliance runs in its own session, so Ctrl-C reaches only us, and we stop it after its client. If we are killed the
+kernel kills it (prctl(2), PR_SET_PDEATHSIG).
 """
 
 import collections
@@ -30,8 +30,8 @@ class Died(Failed):
 class Appliance:
     def __init__(self, command, ns):
         self.has_tls = "-Z" in command or "--enable-ssl" in command
-        self.tcp_port = None  # the line with which it says that it serves
-        self.on_line = None  # called with every line after it is ready
+        self.tcp_port = None  # set by the line that says that the appliance serves
+        self.on_line = None  # called with every line that it prints once it is ready
         self._words = collections.deque(maxlen=LAST_WORDS_LINES)
         self._ready = threading.Event()
         # setpriv and nsenter become the appliance (exec), so the pid is its own.
@@ -69,7 +69,7 @@ class Appliance:
             raise Died(f"the appliance died ({how}). Its last words:\n{self.last_words()}")
 
     def wait(self, seconds):
-        """Returns True if it ended within that time."""
+        """Waits for its end. Returns True if it ended within that time."""
         try:
             self._child.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -77,7 +77,7 @@ class Appliance:
         return True
 
     def stop(self):
-        """Asks it to drain, and kills it if it does not. Returns its status."""
+        """Stops it: it drains, or is killed if that takes too long. Returns its status."""
         if self._child.poll() is None:
             self._child.terminate()
             if not self.wait(STOP_WAIT_S):
@@ -92,9 +92,9 @@ class Appliance:
 
 
 def start(command, wire, ledger, no_huge):
-    """Starts the appliance with hugepages if there are enough, otherwise without. Returns (appliance, on
-    hugepages). Only the appliance knows how much memory it takes, and says so before it takes any: so we ask
-    it, lend it the missing pages, and start it again."""
+    """Starts the appliance with hugepages if there are enough, otherwise without. Returns (appliance, on hugepages).
+    Only the appliance knows how much memory it needs, and it says so before it takes any. So it is started once, is
+    lent the missing pages, and is started again."""
     with lendings.big_lock(), Step("starting the appliance"):
         if not no_huge:
             need = _try_hugepages(command, wire)
@@ -108,7 +108,7 @@ def start(command, wire, ledger, no_huge):
 
 
 def _try_hugepages(command, wire):
-    """Returns the appliance or, if it lacks hugepages, the MB that it needs; 0: it did not say."""
+    """Returns the appliance or, if it lacks hugepages, the MB that it needs (0: unknown)."""
     try:
         return _started(command, wire)
     except Died as died:
@@ -120,8 +120,8 @@ def _try_hugepages(command, wire):
 
 
 def lend_for(words, ledger):
-    """Lends the pages that a DPDK program says it lacks. False: it did not end for lack of hugepages, or there
-    are none to lend."""
+    """Lends the hugepages that a DPDK program reports as missing. False: it ended for another reason, or no page can be
+    lent."""
     need = HUGE_NEED.search(words)
     with lendings.big_lock():
         return need is not None and _lend(ledger, int(need.group(1)))
@@ -131,7 +131,7 @@ def _started(command, wire):
     appliance = Appliance(command, wire.server)
     try:
         appliance.wait_ready()
-        if appliance.tcp_port is not None:  # port_echo serves none
+        if appliance.tcp_port is not None:  # port_echo has no TCP port
             wire.tcp_port = appliance.tcp_port
         wire.join()
     except BaseException:
@@ -143,7 +143,7 @@ def _started(command, wire):
 def _lend(ledger, need_mb):
     """Raises nr_hugepages by the missing pages, all or none."""
     free = _meminfo("HugePages_Free:") - _meminfo("HugePages_Rsvd:")
-    # A few more than it says: EAL rounds each of its segments up to whole pages.
+    # A few more than the program reports: EAL rounds each of its segments up to whole pages.
     missing = need_mb // PAGE_MB + 8 - free
     if _meminfo("Hugepagesize:") != PAGE_MB * 1024:
         return False

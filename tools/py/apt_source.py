@@ -51,8 +51,8 @@ def remove(root):
 
 
 def make_tree(tree, suite, words, *how):
-    """Makes a folder with packages of suite by mmdebstrap, with these options of it. An existing tree is
-    complete."""
+    """Makes a folder with packages of suite by mmdebstrap with these options. A folder that exists is complete, and is
+    used as it is."""
     begun = tree.with_name(tree.name + ".begun")
     remove(begun)
     tree.parent.mkdir(parents=True, exist_ok=True)
@@ -67,8 +67,8 @@ def make_tree(tree, suite, words, *how):
 
 
 def fetch_source(folder, suite, package):
-    """Fetches the present source of a package in suite: its orig tarball, by apt with its own lists, so that
-    this machine's apt stays as it is. An existing tarball is not fetched again."""
+    """Fetches the orig tarball of a package's current source in suite. apt uses lists of its own for this, so the
+    machine's lists do not change. An existing tarball is not fetched again."""
     there = sorted(folder.glob(f"{package}_*.orig.tar.*"))
     if there:
         return there[0]

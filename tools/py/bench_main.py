@@ -213,7 +213,7 @@ def measure_store(args, keep_figures):
     before = build_before(args.before) if args.before is not None else None
     with store_bench.Bench(build_store(args.libcuckoo), args.quick, args.trace, before,
                            referee_bench.Referee(folder_of_builds() / "referee")) as bench:
-        # After every part: a long run that is stopped keeps its figures.
+        # Figures are written after every part, so a long run that is stopped keeps them.
         store_bench.run(bench, args.part or list(store_bench.PARTS),
                         lambda: keep_figures(bench.figures))
         return bench.figures
@@ -373,7 +373,7 @@ def measure(args):
     def keep_figures(figures):
         keep(args.json, {"machine": here, "quick": args.quick, **figures})
 
-    keep_figures({})  # fails now, not after half an hour
+    keep_figures({})  # an unwritable file fails now, not after half an hour
     print(f"{here['cpu']}, {here['cpus']} CPUs, {here['memory_mb']} MB, Linux {here['kernel']}, "
           f"load {here['load_before']}, {here['date']}", flush=True)
     try:

@@ -48,8 +48,8 @@ def loss_series(figures):
 
 
 def sla_charts(figures):
-    """{name: (series, title, labels)}: {setting: [(thousand requests a second, us)]} for each thing that
-    varies, and each SLO; points far beyond it are left out."""
+    """{name: (series, title, labels)}: {setting: [(thousand requests a second, us)]} for each thing that varies and
+    each SLO. Points far beyond the SLO are left out."""
     found = {}
     for name, points in figures.items():
         if match := SLA.match(name):
@@ -112,7 +112,7 @@ def plot(figures, folder, ending=charts.FORMATS[0]):
 
 
 def plot_files(paths, folder, ending):
-    """Draw each file: one of clockoo-load by its name, the charts of one of tools/bench by theirs."""
+    """Draws each file. The chart of a file of clockoo-load has the file's name; those of tools/bench have their own."""
     for path in paths:
         try:
             found = json.loads(path.read_text())

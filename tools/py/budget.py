@@ -22,7 +22,7 @@ CASES = {"udp_get": 1, "udp_set": 1, "tcp_get": 1, "tcp_set": 1, "tcp_pipelined"
          "tcp_multiget": 100}
 KEYS = 1000              # keys for counting: few, so that storing them is quick
 CYCLE_KEYS, CYCLE_RUNS, CYCLE_REQUESTS = 1_000_000, 5, 500_000
-MORE_MAX = 1.03          # allowed, in multiples of the file's figure
+MORE_MAX = 1.03          # allowed count, as a multiple of the file's
 TOTALS = re.compile(r"^totals: (\d+)$", re.M)
 LIMIT_S = 120
 

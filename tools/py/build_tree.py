@@ -18,8 +18,8 @@ STRICT = "-Dwerror=true"
 TESTED = [*RELEASE, STRICT, "-Dwhole_benches=false"]
 COVERAGE = ["-Dbuildtype=debug", STRICT, "-Doptimization=1", "-Db_coverage=true",
             "-Dc_args=-fprofile-update=prefer-atomic"]
-# Optimised, the same tests take a quarter of the time; with lines and no variables, the build three fifths. Not
-# STRICT: gcc's manual advises against it with sanitizers, whose checks make it warn of what cannot be (gcc 14).
+# With optimisation the tests take a quarter of the time, and with line numbers but no variables the build takes three
+# fifths. Not STRICT: with sanitizers gcc 14 warns of impossible cases, as its manual says.
 SANITIZE = ["-Dbuildtype=debug", "-Doptimization=1", "-Db_sanitize=address,undefined", "-Db_lundef=false",
             "-Dc_args=-g1"]
 
@@ -54,8 +54,7 @@ def beside_default(suffix):
 
 
 def test_targets(folder, suites, but=frozenset()):
-    """Returns the targets that the tests of these meson suites need, without tests that are also in one of the
-    others."""
+    """Returns the targets that the tests of these meson suites need, except tests that are also in a suite of `but`."""
     def introspect(what):
         return json.loads(subprocess.run(["meson", "introspect", what, str(folder)], check=True,
                                          capture_output=True, text=True).stdout)
@@ -100,18 +99,18 @@ def installed_packages():
 
 
 def _look_again(folder, root, note, packages):
-    """An existing build does not search for packages again, and meson keeps the versions that it found. So
-    meson must forget them when other packages are installed than at its last search."""
+    """Makes meson search for packages again if others are installed than at its last search. By itself it keeps the
+    versions that it found then."""
     if not note.exists() or note.read_text() != packages:
         _checked(f"looking for packages again for {folder.name}", ["meson", "configure", "--clearcache", str(folder)])
         _checked(f"setting up {folder.name}", ["meson", "setup", "--reconfigure", str(folder), str(root)])
 
 
 def build(folder, options=RELEASE, targets=(), words="building", bench=True, compiler=None, root=ROOT):
-    """Brings the targets (all, if none are named) in folder up to date. targets may be a function of the
-    folder, called once it is set up. compiler: the value of CC for meson. root: other sources. bench: some
-    targets are the load generator or a bench, which meson.build leaves out by default; a folder that has
-    them keeps them, as it keeps STRICT."""
+    """Brings the targets (all, if none are named) in folder up to date. targets may be a function of the folder, called
+    once it is set up. compiler: the value of CC for meson. root: other sources. bench: some targets are the load
+    generator or a bench, which meson.build leaves out by default. A folder that was set up with them, or with STRICT,
+    stays so."""
     folder = pathlib.Path(folder).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):

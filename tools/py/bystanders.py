@@ -1,5 +1,6 @@
 #!/usr/bin/python3 -B
-"""The clients of tools/bench flood that behave: how long each of their requests takes, beside those that misbehave.
+"""The clients of tools/bench flood that behave. Measures how long each of their requests takes beside misbehaving
+peers.
 
     bystanders.py fill  HOST PORT NAME:COUNT:MIN:MAX...   stores NAME0, NAME1, ... of MIN to MAX bytes
     bystanders.py get   HOST PORT REQUESTS NAME:COUNT:MIN:MAX
@@ -23,11 +24,11 @@ import threading
 import time
 
 CLIENTS, GAP_S, HELLO_GAP_S = 8, 0.02, 0.1
-PATIENCE_S, LIMIT_S = 20.0, 60.0  # timeouts of one answer and of all
+PATIENCE_S, LIMIT_S = 20.0, 60.0  # timeouts of one answer and of the whole run
 EVEN_CLIENTS, EVEN_DEPTH = 64, 8
 STREAM_BYTES = 4 << 20
 SENT_AGAIN_AT = 100  # tcpi_total_retrans in struct tcp_info
-SWITCH_S = 0.0005  # between threads
+SWITCH_S = 0.0005  # interval at which Python switches threads
 
 
 class Refused(Exception):
@@ -88,8 +89,7 @@ class Timed:
         self.times_s, self.missed, self.refused, self.words, self.sent_again = [], 0, 0, set(), 0
 
     def run(self, make):
-        """make: returns, for a client's number, a function that sends one request and returns whether the key
-        was there."""
+        """make(number) returns a client's function, which sends one request and returns whether the key existed."""
         threads = [threading.Thread(target=self._client, args=(make, number)) for number in range(CLIENTS)]
         for thread in threads:
             thread.start()
@@ -190,7 +190,7 @@ class Even:
     async def _client(self, number):
         reader, writer = await asyncio.open_connection(self.host, self.port, limit=STREAM_BYTES)
         asked, answered = number, number
-        # Even a client that begins late has EVEN_DEPTH gets in flight.
+        # A client that begins late still sends EVEN_DEPTH gets.
         while asked == number or answered < asked or time.monotonic() < self.end_s:
             while asked - answered < EVEN_DEPTH and (asked < number + EVEN_DEPTH or time.monotonic() < self.end_s):
                 writer.write(b"get %s\r\n" % self.sizes[asked * 31 % len(self.sizes)][0].encode())

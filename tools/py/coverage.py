@@ -1,7 +1,7 @@
 """tools/test coverage: which lines of lib the tests reach, room by room.
 
-gcc's own gcov reads the counts. Only the objects of lib itself are asked: what a test compiles of a
-room for itself (mutants, say) counts nothing. A line of a header is reached if any object reached it.
+gcc's own gcov reads the counts. Only the objects of lib itself count, not those of lib's files that a test compiles for
+itself, such as mutants. A line of a header is reached if any object reached it.
 """
 
 import collections
@@ -22,7 +22,7 @@ def build():
     folder = build_tree.beside_default("coverage")
     build_tree.build(folder, build_tree.COVERAGE,
                      targets=lambda at: build_tree.test_targets(at, RUN))
-    for counts in folder.rglob("*.gcda"):  # left by the previous run
+    for counts in folder.rglob("*.gcda"):  # counts of the previous run
         counts.unlink()
     return folder
 

@@ -1,10 +1,9 @@
 """Finds where a host runs our two CPUs, so that no turn is measured beside another machine's load.
 
-The CPUs of a virtual machine move: from one chip of the host to two, or to cores whose other hardware thread
-another machine uses. Work that two programs do together then takes up to twice the time, for seconds. cpu_pair
-finds out where they are, in some ms. A turn that did not begin and end with both CPUs on one chip, each with
-its own core, is repeated until patience_s is used up, whichever server was measured. All later turns count. A
-machine without neighbours always passes.
+The host moves a virtual machine's CPUs: to different chips, or to cores whose other hardware thread another machine
+uses. Two programs that work together then take up to twice the time, for seconds. cpu_pair finds out where the CPUs
+are, in some ms. Both CPUs must be on one chip, each with a core of its own, at the begin and end of a turn. Other turns
+are repeated, until patience_s is used up; then all turns count. A machine without neighbours always passes.
 """
 
 import json

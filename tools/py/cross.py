@@ -15,10 +15,10 @@ import build_tree
 from progress import Failed
 
 FAMILIES = {"arm64": "aarch64"}  # Debian's name of an architecture, and the kernel's
-# Groups of tools/packages whose libraries the build takes from the tree, and what the image that tests/boot boots is of.
+# Groups of tools/packages that the tree has: libraries for the build, and programs for the image that tests/boot boots.
 GROUPS = ("build", "http", "tls", "test")
 IMAGE = ("busybox-static", "ethtool", "iproute2", "linux-image-cloud-{arch}")
-NOTE = "clockoo.packages"  # in the tree: what it is made of
+NOTE = "clockoo.packages"  # file in the tree that lists its packages
 CROSS_NAME = "clockoo.ini"
 CROSS_FILE = """[binaries]
 c = {compiler}
@@ -55,8 +55,8 @@ def tree(arch):
 
 
 def emulator(arch):
-    """Returns the command that runs a program of that architecture. Debian has it statically linked until
-    release 12, not later."""
+    """Returns the command that runs a program of that architecture. Debian links the emulator statically only up to
+    release 12."""
     names = (f"qemu-{FAMILIES[arch]}-static", f"qemu-{FAMILIES[arch]}")
     program = next((name for name in names if shutil.which(name)), names[0])
     return [program, "-L", str(tree(arch))]
@@ -74,7 +74,7 @@ def packages(arch):
 
 
 def take_tree(arch):
-    """Returns the folder of libraries. Makes it if it is missing or lacks a package that is now named."""
+    """Returns the folder of libraries. Makes it if it is missing or lacks a package of today's list."""
     for program in (compiler(arch), emulator(arch)[0], "mmdebstrap"):
         if shutil.which(program) is None:
             raise Missing(f"{program} is not installed: tools/install {arch}")

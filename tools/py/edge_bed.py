@@ -137,8 +137,7 @@ class EdgeBed(VsBed):
         return self._with_telemetry(server, prefix)
 
     def ask_frames(self, words, server, port, socket_name, frames, ms):
-        """Returns the asking end's time a frame, in its fastest tenth: both ends need a CPU, which other work
-        may have."""
+        """Returns the asking program's time for a frame in its fastest tenth, when other work had none of the CPUs."""
         with self.turn_of(server):
             out = self._kernelless(words, [self._programs / "port_echo", "ask", "--ms", ms, "--frames", frames, "--port", port,
                                            "--socket", self.path(socket_name)], "-3")

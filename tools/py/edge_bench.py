@@ -1,10 +1,9 @@
 """tools/bench edge: the time that DPDK's drivers, mbufs and the edge of lib/dpdk take of a UDP request, by
 port.
 
-Servers of one port take turns on one CPU: a floor that only passes frames on (dpdk-testpmd, macswap; for ports
-with a peer port_echo), and the appliance as it is shipped. In the same turn core_turn alone answers the same
-mix of requests. The edge's time is the appliance's for a request, less the floor's for a frame and that of
-core_turn.
+Servers of one port take turns on one CPU: a floor that only passes frames on (dpdk-testpmd, macswap; for ports with a
+peer port_echo), and the appliance as it is shipped. In the same turn core_turn alone answers the same mix of requests.
+The edge's time is the appliance's for a request, minus the floor's for a frame and core_turn's for a request.
 """
 
 import budget
@@ -21,7 +20,7 @@ CASE, TURN_REQUESTS = "udp_mix", 400_000
 PCAP_MAC = "02:70:63:61:70:00"  # name of the driver's first port
 # Ports with a peer: the port of the server, that of the asker, options of the server.
 PEERED = {"vhost": ("vhost", "virtio_user", []), "memif": ("memif", "memif_client", []), "virtio_user": ("virtio_user", "vhost", [])}
-ASKER_BUSY = 0.02  # an asker that waits in fewer of its turns is the limit
+ASKER_BUSY = 0.02  # if the asker waits in a smaller part of its turns, it is the limit
 SKIPPED = {"ring": "what is sent comes back to the core that sent it: there is no client"}
 TARGETS = ("tests/bench/bench_request", "tests/bench/net/port_echo", "tests/dpdk/nic82599/nic82599_preload.so")
 PARTS = ("pcap", "ixgbe", "vhost", "memif", "ring")
@@ -41,8 +40,8 @@ class EdgeBench(Figures):
         return {"turn_ns": found["cycles"] / found["cycles_per_ns"], "cycles_per_ns": found["cycles_per_ns"]}
 
     def one_round(self, part, floor, server):
-        """Measures floor and server, given as functions for their turns, one after the other, so that the
-        machine is in the same state for both."""
+        """Runs the turns of floor and server, given as functions, one after the other, so that both find the machine in
+        the same state."""
         row = {"floor": floor(), **self.core_turn(), "server": server()}
         row["extra_ns"] = row["server"]["ns"] - row["floor"]["ns"] - row["turn_ns"]
         self.rows.append({"part": part, **row})

@@ -21,8 +21,8 @@ PAPER = {"cf": (12.60, 0.19, 5.00), "ss_cf": (12.58, 0.09, 3.13), "bf": (13.00, 
          "blk_bf": (13.00, 0.43, 7.64)}
 PAPER_LOAD = {2: 0.84, 4: 0.95, 8: 0.98}
 GOALS = {"filter_bits_per_item": 12.6, "filter_false_positives": 0.0019, "filter_sorted_bits_per_item": 12.6,
-         "filter_sorted_false_positives": 0.0009, "filter_refused": 0, "filter_sorted_refused": 0}  # at most
-LOAD_GOAL = 0.95  # at least
+         "filter_sorted_false_positives": 0.0009, "filter_refused": 0, "filter_sorted_refused": 0}  # limits
+LOAD_GOAL = 0.95  # least occupancy
 
 # (part, runs, options)
 QUICK = (("sized", 3, ("--buckets", 1 << 18, "--looks", 400_000)), ("loads", 3, ("--buckets", 1 << 15)),
@@ -148,7 +148,7 @@ def show_looks(rows):
 
 
 def ratio(rows, part, name, which=min):
-    """Returns the slowest point divided by the fastest, or the last by the first."""
+    """Returns the smallest y divided by the largest or, if which is not min, the last one divided by the first."""
     points = [value for _, value in by_x(chosen(rows, part, filter=name), "load", "mops")]
     return min(points) / max(points) if which is min else points[-1] / points[0]
 
@@ -158,7 +158,7 @@ def at(rows, part, name, x, value, what):
 
 
 def claims(rows):
-    """Returns [(figure, what the paper says, the figure here, whether it holds here)]."""
+    """Returns [(figure, the paper's words, the figure here, whether the paper's claim holds here)]."""
     def mix(name, percent):
         return at(rows, "mix", name, "present", percent, "mops")
 

@@ -27,7 +27,7 @@ PARTS = ("bytes", "reads", "convert", "misses", "filter", "pack", "raw", "recove
 EVICTED = "tests/bench/flash/flash_evicted"
 TARGETS = {"convert": CONVERT, "filter": FILTER, "evicted": EVICTED, "kills": STRESS, "sigkill": "app/clockoo"}  # programs by part; PROGRAM for the others
 
-# Gets, puts and conversions a second that the thesis has of its SSD (table 5.4, sections 5.4.2, 5.4.3).
+# Gets, puts and conversions a second of the thesis on its SSD (table 5.4, sections 5.4.2, 5.4.3).
 THESIS = {"gets": "44,900 to 46,800", "puts": "204,600", "conversions": "68,000", "of the device": "0.94 to 0.975"}
 MOST = {"log_dram_bytes_per_item": 6.6, "hash_dram_bytes_per_item": 2.0, "reads_per_hit": 1.01, "reads_per_miss": 0.01,
         "hash_reads_per_hit": 1.01, "hash_reads_per_miss": 0.01,
@@ -49,8 +49,8 @@ RUNS = {"bytes": ((1, ("--mib", 256)), (1, ("--mib", 2048))),
         "busy": ((1, ("--mib", 256, "--rounds", 7)), (1, ("--mib", 1024, "--rounds", 25))),
         "filter": ((1, ("--buckets", 1 << 16, "--looks", 400_000)), (3, ("--buckets", 1 << 20, "--looks", 1_000_000)))}
 LOADS = ("--buckets", 1 << 15)
-# Each row: MiB of DRAM, MiB of flash, keys of 216 bytes, and gets that count, after twice as many that do not. Both
-# sides have the same.
+# Each row: MiB of DRAM, sizes of flash in MiB, keys of items of 216 bytes, gets that count. Twice as many gets come
+# first, uncounted. Both sides have the same.
 HITS = ((32, (0, 64, 128, 256), 1_000_000, 250_000), (64, (0, 128, 256, 512), 2_000_000, 2_000_000))
 SIZES, KEPT_TURN_MS = {4096: "4k", 65536: "64k", 1 << 20: "1m"}, 0.05  # as in flash_kept.c
 # Fills of memcached: MiB, sets, bytes of flash.
@@ -167,7 +167,7 @@ def convert(bench):
     bench.keep("hash_reads_per_miss", [found["reads_per_miss"]], 4)
     bench.keep("conversions_per_s", [found["items converted a second of CPU:"]], 0)
     log, both = map(float, AMPLIFIED.search(done.stdout).groups())
-    if "write_amplification_log" in bench.figures:  # its segments are of 2 MiB; the test's, which cost more, are not
+    if "write_amplification_log" in bench.figures:  # here segments have 2 MiB; the test's are smaller, and cost more
         bench.keep("write_amplification_hash", [bench.figures["write_amplification_log"] + both - log], 4)
 
 
@@ -226,7 +226,7 @@ def recover(bench):
     bench.keep("recovery_ratio_of_raw", ratios)
     bench.keep("recovery_gb_per_s", rates)
     bench.keep("raw_gb_per_s", [r["gb_per_s"] for r in rows if r["who"] == "raw"])
-    # With the device in memory: the processor time of a record, without the copy that such a read is.
+    # With the device in memory: the processor time of a record, without the copy that stands for a read.
     rows = bench.runs("recover")
     copy = statistics.median(r["cpu_ns_per_record"] for r in rows if r["who"] == "raw")
     bench.keep("recovery_cpu_ns_per_record", [r["cpu_ns_per_record"] - copy for r in rows if r["who"] == "tier"], 1)
@@ -238,7 +238,8 @@ def extstore_memory(bench):
         row, = bench.program("extstore", "--mib", mebibytes, "--gets", sets, "--peer", socket)
     bench.keep("extstore_dram_bytes_per_item", [row["bytes_per_item"]], 1)
     bench.keep("extstore_items_held", [row["items"]], 0)
-    # As many items as if all of its memory were headers. Half of ours is left to the store and not counted.
+    # The number of items if all of extstore's memory held their headers. Half of our memory is the store's, and does
+    # not count.
     ours = bench.figures.get("log_dram_bytes_per_item")
     if ours is not None:
         bench.keep("items_at_equal_dram", [row["bytes_per_item"] / ours / 2])

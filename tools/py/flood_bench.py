@@ -19,16 +19,16 @@ from links import PORT, Bed, checked, inside
 from progress import Failed, run_step
 
 ON_LINK, OFF_LINK = "10.99.0.0/24", "198.18.0.0/15"
-# name: (kind, sources, whether it reaches the appliance's port)
+# {name: (kind, sources, whether the flood reaches the appliance's port)}
 PHASES = {"quiet": None, "elsewhere": ("syn", OFF_LINK, False), "stray": ("stray", OFF_LINK, True),
           "syn on-link": ("syn", ON_LINK, True), "syn off-link": ("syn", OFF_LINK, True)}
 SYNS = ("syn on-link", "syn off-link")
-LONG = "syn, 30 s"         # once, in full, after all rounds; between the quiet rounds before and after
+LONG = "syn, 30 s"         # runs once, in full runs, after all rounds, with a quiet phase before and after it
 PHASES_LONG = {LONG: PHASES["syn off-link"]}
 LONG_MS, MS, QUICK_MS = 30_000, 3000, 1200
 ROUNDS, QUICK_ROUNDS = 5, 3
 CONNECT_MS, WARM_MS, PROBE_MS, LIMIT_MS = 10_000, 300, 100, 10_000
-CONNECTED = "connected"  # its name in talk
+CONNECTED = "connected"  # talk's word for it
 SYN = "syn"
 PARTS = [SYN, *greedy_bench.PARTS]
 CONNECTIONS, DEPTH, VALUE_MAX = 16, 4, 1000
@@ -52,7 +52,7 @@ class FloodBed(Bed):
         self.mac = self._mac_of(wire)
 
     def _mac_of(self, wire):
-        """Returns the MAC that the kernel resolves, which also proves that it answers."""
+        """Returns the appliance's MAC, as the kernel resolves it. That also proves that the appliance answers."""
         self.row("the first answer", self.client, "connect_probe", wire.host, PORT, "--ms", 300)
         words = checked(*inside(self.client), "ip", "neigh", "show", wire.host).split()
         if "lladdr" not in words:
@@ -60,8 +60,8 @@ class FloodBed(Bed):
         return words[words.index("lladdr") + 1]
 
     def flooding(self, phase, ms, seed):
-        """Runs the flood of that phase during a with block; yields None if it has none. Every flood has its own
-        seed, since a SYN of an earlier flood would be known."""
+        """Runs the phase's flood during a with block; yields None if the phase has none. Each flood has a seed of its
+        own, since the appliance may still remember SYNs of earlier ones."""
         what = (PHASES | PHASES_LONG)[phase]
         if what is None:
             return contextlib.nullcontext()
@@ -85,8 +85,8 @@ class FloodBench(Figures):
         beside = {}
         with contextlib.ExitStack() as stack:
             def begin(line):
-                """Starts the flood after the established clients have connected. It lasts longer than both
-                clients, so that all of their time is under the flood."""
+                """Starts the flood once the established clients have connected. It ends after both clients, so all of
+                their measured time is under the flood."""
                 if line == CONNECTED:
                     beside["flood"] = stack.enter_context(
                         bed.flooding(name, ms + WARM_MS + 500, len(self.runs) + 1))

@@ -1,7 +1,7 @@
 """Part of tools/bench flood: the latency of clients that behave, beside peers that do not read or do not finish.
 
-Each attack has an appliance of its own and pairs of runs, one with the peers and one without, in an order that
-alternates. A ratio is of the two runs of a pair.
+Each attack has an appliance of its own. Runs come in pairs, with and without the peers, in alternating order; a ratio
+compares the runs of a pair.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from progress import Failed, Step, say
 HERE = pathlib.Path(__file__).parent
 PAIRS, QUICK_PAIRS = 5, 1
 REQUESTS, QUICK_REQUESTS = 2000, 800
-HELLOS = 4  # one handshake for this many requests
+HELLOS = 4  # requests for each handshake
 READY_S, RUN_S = 30.0, 180.0
 EVEN_S = 6.0
 SERVERS = 4
@@ -47,8 +47,8 @@ def half_a_hello():
 
 
 class Attack:
-    """peers: how many, what each sends, further options of greedy_peers.py. beside: the same for the peers of
-    the control run; None: it has none."""
+    """peers: their number, what each sends, and options of greedy_peers.py. beside: the same for the peers of the
+    control run; None: it has none."""
 
     def __init__(self, peers, text, options=(), filled=(), what="get", own=OWN, words=(), beside=None, tls=False, front=False):
         self.peers, self.text, self.options, self.filled = peers, text, list(options), [*filled, own]

@@ -4,9 +4,9 @@
     greedy_peers.py HOST PORT --peers N --send FILE [--endless] [--read BYTES_A_SECOND] [--pause SECONDS]
 
 With --endless a peer sends the file again as long as its socket takes it. With --read it reads that slowly. A
-connection that the server ends is opened again after the pause. Says "ready" on stdout once every peer has sent what
-its socket takes and little more arrives, since until then the peers only use what the cable carries; or after READY_S.
-Lives until its stdin ends and then prints one line of JSON.
+connection that the server ends is opened again after the pause. Prints "ready" once every peer has sent as much as its
+socket takes and little more arrives, or after READY_S. Until then the peers only load the cable. Lives until its stdin
+ends and then prints one line of JSON.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import termios
 import time
 
 READY_S, LOOK_S = 10.0, 0.25
-LITTLE_BYTES = 1 << 18  # bytes in LOOK_S, of all peers together
+LITTLE_BYTES = 1 << 18  # bytes that all peers together receive in LOOK_S
 READ_EVERY_S = 0.25  # interval of --read
 SENDS_A_VISIT = 16
 PIECE_BYTES = 1 << 16
@@ -108,7 +108,7 @@ class Greedy:
         return self.row["sent"] + self.row["read"] + waiting
 
     def look(self, moved, late_s):
-        """Prints "ready" once that is true."""
+        """Prints "ready" once the peers are (see the module's text)."""
         now = self.moved()
         calm = abs(now - moved) < LITTLE_BYTES and all(peer.has_sent for peer in self.peers)
         if calm or time.monotonic() > late_s:

@@ -19,7 +19,7 @@ from links import PORT, Bed, inside
 from progress import Failed, Step
 
 POLLS = ("spin", "adaptive")
-SILENCES = {"1ms": (0.001, 200), "10ms": (0.01, 100), "1s": (1.0, 12)}  # and the number of requests after each
+SILENCES = {"1ms": (0.001, 200), "10ms": (0.01, 100), "1s": (1.0, 12)}  # {silence: (seconds, requests)}
 QUICK_PART = 4       # a quick run has this part of the rounds
 ROUNDS, QUICK_ROUNDS = 3, 1
 IDLE_S, QUICK_IDLE_S = 5.0, 2.0

@@ -27,7 +27,7 @@ USER = 11211  # memcached's port, and a user ID that no distribution uses
 ARCHES = {"amd64": ("x86_64-linux-gnu", "lib64/ld-linux-x86-64.so.2"), "arm64": ("aarch64-linux-gnu", "lib/ld-linux-aarch64.so.1")}
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 ELF_MACHINES = {62: "amd64", 183: "arm64"}
-# Libraries that others open by name: the programs of af_xdp, and the parts of verbs for mlx4, mlx5 and mana.
+# Files that libraries open by name: programs of af_xdp, and parts of verbs for mlx4, mlx5 and mana.
 OPENED = ("bpf/xdp-dispatcher.o", "bpf/xsk_def_xdp_prog.o", "bpf/xsk_def_xdp_prog_5.3.o", "libibverbs/libmlx4-rdmav*.so",
           "libibverbs/libmlx5-rdmav*.so", "libibverbs/libmana-rdmav*.so")
 VERBS = ("mlx4", "mlx5", "mana")

@@ -1,7 +1,7 @@
 """Records what a run has borrowed from the machine, so that the next run can give it back.
 
-Each run has a file in /run/clockoo, which is locked as long as the run lives. A killed run leaves its file
-unlocked, and the next run gives back what the file lists. So kill -9 costs nothing for long.
+Each run has a file in /run/clockoo, which is locked as long as the run lives. A killed run leaves its file unlocked,
+and the next run gives back what the file lists. So what a killed run had borrowed is lost only until the next run.
 
 The big lock is held while a run takes or gives back, so that two runs never count the same
 hugepages as free.
@@ -20,7 +20,7 @@ from netns import SIDES, end_processes
 
 FOLDER = pathlib.Path("/run/clockoo")
 NETNS = pathlib.Path("/run/netns")
-EAL_FOLDERS = ("/run/dpdk", "/tmp/dpdk")  # root's, and others'
+EAL_FOLDERS = ("/run/dpdk", "/tmp/dpdk")  # root's folder, and that of other users
 EAL_PREFIXES = ("", "-2", "-3", "-4")  # suffixes of a run's name, one for each of its DPDK programs
 NR_HUGEPAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
 
@@ -41,7 +41,7 @@ def big_lock():
 
 
 class Ledger:
-    """This run's file: namespaces, hugepages and the folder that EAL makes for its file prefix."""
+    """The file of this run. It lists namespaces, hugepages, and EAL's folder for the run's file prefix."""
 
     def __init__(self):
         self.name = f"clockoo-{os.getpid()}"
@@ -114,8 +114,8 @@ def _is_mount(path):
 
 
 def _note_netns_mount():
-    """Notes whether /run/netns was a mount point. ip netns makes it one and leaves it; if it was none, it must
-    be none afterwards."""
+    """Notes whether /run/netns is a mount point. ip netns makes it one and leaves it so; the end of the run undoes
+    that."""
     if not _is_mount(NETNS):
         (FOLDER / "netns-mount").touch()
 

@@ -6,10 +6,10 @@ link that a program of ours impairs.
     NAME-s   the appliance     v0  10.99.0.1
     NAME-k   memcached                             k0  10.99.1.1/24
 
-A lost frame must be one segment, not sixty at once, so segmentation and checksum offloads are off on every
-interface of both sides. ARP requests must not be lost: three in a row fail all connects of a client's kernel,
-which says nothing about a server's TCP. So the kernels know the MACs. Clients, and memcached unless stated
-otherwise, use the congestion control of congestion().
+A lost frame must be one segment, not a burst of sixty, so segmentation and checksum offloads are off on every interface
+of both sides. ARP requests must not be lost: three in a row fail all connects of a client's kernel, which says nothing
+about a server's TCP. So the kernels know the MACs. Clients, and memcached unless stated otherwise, use the congestion
+control of congestion().
 """
 
 import contextlib
@@ -32,7 +32,7 @@ OFFLOADS = [word for name in ("tx", "tso", "gso", "gro") for word in (name, "off
 MEMORY_MB = 512
 CONNS_MAX = 2048
 END_S = 10.0
-# A run's metrics of a path (ssthresh, reordering) must not affect the next run.
+# The kernel must not remember metrics of a path (ssthresh, reordering) for the next run.
 FORGET = "net.ipv4.tcp_no_metrics_save=1"
 ALLOWED = pathlib.Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 COUNTER = re.compile(r"clockoo: ([A-Z0-9_]+) (\d+) \(")
@@ -75,7 +75,7 @@ class Link:
             self._up(self.middle, iface, None)
 
     def join(self):
-        """Called by appliance.start. Nothing is left to do once the appliance runs."""
+        """Called by appliance.start for the steps that need a running appliance. This link has none."""
 
     def know_server(self):
         self._know(self.client, self.near, self.host, self._mac(self.server, self.iface))
@@ -102,8 +102,8 @@ class Link:
 
 
 def congestion():
-    """Returns the congestion control of a Debian kernel, or one that every namespace may use. Not BBR, which
-    may be a machine's default: it does not slow down for losses, so it is measured separately."""
+    """Returns the congestion control of a Debian kernel, or one that every namespace may use. Never BBR, which may be a
+    machine's default: it ignores losses, so it is measured separately."""
     allowed = ALLOWED.read_text().split()
     return next(name for name in ("cubic", "reno") if name in allowed)
 
@@ -147,7 +147,7 @@ class Bed:
 
     def start_appliance(self, ledger, wire):
         folder = build_tree.default_folder()
-        # --yield: clients and appliance share few CPUs here.
+        # --yield, since clients and appliance share few CPUs.
         command = [str(folder.with_name(folder.name + "-bench") / "app/clockoo"), "--config",
                    "none", "--port", "af_packet", "--iface", wire.iface, "--address",
                    f"{wire.host}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", "0", "-m",
@@ -189,7 +189,7 @@ class Bed:
 
     @contextlib.contextmanager
     def ending(self, child):
-        """Ends a process that runs beside with the block, if it has not ended by then."""
+        """Ends a background process at the end of the block, if it still runs."""
         try:
             yield child
         finally:

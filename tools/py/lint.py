@@ -1,8 +1,8 @@
 """tools/test lint and analyze: checks the tree with clang.
 
-clang builds the programs, with warnings as errors. clang-tidy (.clang-tidy has the checks) then reads every .c
-file of lib and app. Its static analyzer, which takes most of the time, reads only the files named. If these are
-many it analyzes each less deeply, so that all take no longer than DEEP_FILES do.
+clang builds the programs, with warnings as errors. clang-tidy (.clang-tidy has the checks) then reads every .c file of
+lib and app. Its static analyzer, which takes most of the time, reads only the named files. If they are more than
+DEEP_FILES, it analyzes each less deeply, and takes no longer.
 """
 
 import concurrent.futures
@@ -21,9 +21,9 @@ PROGRAMS = ["app/clockoo", "tests/load/clockoo-load"]
 FOLDERS = ("lib/", "app/", "tests/load/")
 FINDING = re.compile(r"^(\S+?):(\d+):\d+: (?:warning|error): (.*)$", re.M)
 NO_ANALYZER = "--checks=-clang-analyzer-*"
-DEEP_NODES = 225_000  # states that clang's analyzer visits of a function, as it comes; its time follows from them
+DEEP_NODES = 225_000  # states of a function that clang's analyzer visits by default; they determine its time
 DEEP_FILES = 16
-AT_ONCE = 8  # files that one clang-tidy reads where it does not analyze: it starts in half the time that a file takes
+AT_ONCE = 8  # files per clang-tidy that does not analyze; its start takes half as long as a file
 
 
 def _git_lines(*words):
@@ -61,7 +61,7 @@ def _commands(folder):
 
 
 def nodes_for(files):
-    """Returns the analyzer's depth at which this many files take no longer than DEEP_FILES do."""
+    """Returns the analyzer's depth at which this many files take no longer than DEEP_FILES at full depth."""
     return DEEP_NODES if files <= DEEP_FILES else DEEP_NODES * DEEP_FILES // files
 
 

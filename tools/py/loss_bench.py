@@ -14,21 +14,21 @@ from links import PORT, Links
 LOSSES = (0, 1, 5, 10)      # percent each way
 QUICK_LOSSES = (0, 1)
 LATE_PERCENT, TWICE_PERCENT = 1, 0.5
-LATE_US, DELAY_US = 1000, 500  # a round trip of 1 ms, and a little for the machine
+LATE_US, DELAY_US = 1000, 500  # a round trip of 1 ms; a late frame takes 1 ms more
 CONNECTIONS = 50
 ROUNDS, QUICK_ROUNDS = 5, 2
 MS, QUICK_MS = 8000, 3000
 WARM_MS, DRAIN_MS = 700, 30_000
 CEILING_MS = 1500
-# The second server is the kernel that ratios refer to. BBR, in full runs where it is available, is only for
-# comparison: it does not take losses for congestion.
+# Ratios refer to the second server. Full runs add BBR where the kernel has it, for comparison only, since it does not
+# treat losses as congestion.
 WHO = ("clockoo", "memcached")
 BBR = "memcached bbr"
 STALL_S = 3.0  # four timeouts of one frame in a row
 BULK_RTT_MS = (20, 100)
 BULK_ROUNDS, QUICK_BULK_ROUNDS = 3, 1
 BULK_MS, QUICK_BULK_MS = 5000, 2500
-BULK_WARM_MS = 1500  # the windows of both ends grow
+BULK_WARM_MS = 1500  # time for the windows of both ends to grow
 BULK_BYTES = 1 << 20
 BULK = "bulk"
 STRAY_MAC = "02:de:ad:00:00:01"
@@ -91,7 +91,7 @@ class LossBench(Figures):
         return by
 
     def sums(self):
-        """Returns the figures over all losses that must be zero, and the longest stall."""
+        """Returns sums over all rates of loss that must be zero, and the longest stall."""
         for who, suffix in (("clockoo", ""), ("memcached", "_memcached")):
             rows = [r for r in self.runs if r["who"] == who]
             for name, figure in (("wrong_bytes", "wrong_bytes"), ("wrong_answers", "wrong_answers"),
@@ -117,7 +117,7 @@ class LossBench(Figures):
         return row["set_mbs"]
 
     def bulk(self):
-        """Rows of the table: how fast one connection's uploads are, by round trip."""
+        """Returns rows of the table: the rate of one connection's uploads, by round trip."""
         lines = []
         for rtt_ms in BULK_RTT_MS:
             by = {who: [] for who in WHO}

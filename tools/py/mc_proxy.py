@@ -6,7 +6,7 @@ import subprocess
 import apt_source
 from progress import Failed, Step
 
-SUITE = "trixie"  # Debian 12's is older than the proxy's route library
+SUITE = "trixie"  # the route library of the proxy came after Debian 12's memcached
 COMMANDS = (["./configure", "--enable-proxy", "--enable-tls"], ["make", "-j2", "-C", "vendor/lua/src", "linux"],
             ["make", "-j2", "memcached"])
 

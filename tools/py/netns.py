@@ -1,7 +1,7 @@
 """Two network namespaces and the wire between them.
 
-    NAME-s  the appliance; v0 carries no address, or the kernel would answer its clients too
-    NAME-c  the client, 10.99.0.2/24 and fd99::2/64 on v1
+    NAME-s the appliance; v0 has no address; with one the kernel would answer clients, too NAME-c the client,
+    10.99.0.2/24 and fd99::2/64 on v1
 
 A second appliance has a namespace and a wire of its own: NAME-s2, and 10.99.1.2/24 and fd99:0:0:1::2/64 on v2
 in NAME-c. There the kernel uses IPv6 on the client's side only: beside the appliance it would have the same
@@ -29,8 +29,8 @@ APPLIANCES_MAX = 2
 PREFIX_LEN = 24
 PREFIX6_LEN = 64
 END_WAIT_S = 3.0
-# The appliance takes every frame through a packet socket; then the kernel need not look at it too.
-# Measured with 16 clients over TCP: 1.1 times the requests.
+# The appliance gets every frame through a packet socket, so the kernel drops it after that. This gives 1.1 times the
+# requests, measured with 16 clients over TCP.
 UNSEEN = ("table netdev unseen { chain in { type filter hook ingress device v0 priority 0; "
           "policy drop; }; }")
 
@@ -48,7 +48,7 @@ def _run(*command):
 
 
 def _try(*command):
-    """Runs a command that only makes a run faster, so a kernel or container may refuse it."""
+    """Runs a command that only makes a run faster. It may fail, since kernels and containers refuse some."""
     try:
         _run(*command)
     except (Failed, OSError):
@@ -61,8 +61,8 @@ def forward(wire):
 
 
 class UserWire:
-    """Replaces a wire where there are no namespaces: the host's loopback, by port user. In the network inside
-    the appliance this host is 10.0.2.2 (lib/config/config_listen.h)."""
+    """Replaces the wire where there are no namespaces: clients use the host's loopback (port user). In the network
+    inside the appliance this host is 10.0.2.2 (lib/config/config_listen.h)."""
 
     port, server, client, iface, peer = "user", None, None, "lo", "lo"
     here_inside = "10.0.2.2"
@@ -94,7 +94,7 @@ def _has_loopback6():
 
 
 def _claim(host, port):
-    """Reserves the port for this run, also before its appliance listens; None: another run has it."""
+    """Reserves the port for this run before its appliance listens. None: another run has the port."""
     claim = socket.socket(socket.AF_UNIX)
     try:
         claim.bind(f"\0clockoo-run/{host}:{port}")
@@ -121,7 +121,7 @@ def free_port(host):
         return s.getsockname()[1]
 
 
-# A run needs these abilities of the machine beside packages; the flags of unshare decide whose rights it takes.
+# A run needs these permissions of the machine, tried under unshare(1), whose flags decide between root's rights and a user's.
 _PROBE = "mount -t tmpfs tmpfs /run && ip link add v0 type veth peer name v1"
 
 
@@ -138,7 +138,7 @@ def why_not(*flags):
 
 @functools.cache
 def rights():
-    """Returns whose namespaces can be made here, "root", "user" or None, and why no better ones."""
+    """Returns whose namespaces can be made here ("root", "user" or None), and why not better ones."""
     as_root = why_not() if os.geteuid() == 0 else "this is not root"
     if as_root is None:
         return "root", ""
@@ -188,7 +188,7 @@ class Wire:
         self._address()
 
     def join(self):
-        """Does the steps that need the appliance's interface."""
+        """Completes the wire, once the appliance has made its interface."""
         if self.port == "tap":
             self._address()
 

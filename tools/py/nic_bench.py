@@ -34,7 +34,7 @@ OUTAGE = build_tree.ROOT / "tests/bench/net/anycast_outage.py"
 EVENTS, QUICK_EVENTS = 20, 2
 OUTAGE_LIMIT_S = 1800
 FLOOD_FRAMES_S = 1_000_000
-WIRE_KINDS = {"udp_get": "get", "tcp_get": "tcp_get"}  # the program's kind, and the prefix of the figures
+WIRE_KINDS = {"udp_get": "get", "tcp_get": "tcp_get"}  # {the program's kind: prefix of its figures}
 PAIRS, QUICK_PAIRS, PAIR_MS = 41, 9, 100
 
 
@@ -63,8 +63,8 @@ def refused_ns(program, rounds):
 
 
 def wire_pairs(program, kind, pairs):
-    """Returns the rows of pairs: gets a second beside the flood and without it, the flood's frames a second, a
-    core's ns for each, and the generator's busy share."""
+    """Returns rows of pairs: gets a second beside the flood and without it, the flood's frames a second, the core's ns
+    for a frame, and the generator's busy share."""
     done = subprocess.run([program, kind, "--sets", "0", "--flood", str(FLOOD_FRAMES_S), "--runs", str(pairs), "--ms", str(PAIR_MS)],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S)
     if done.returncode != 0:

@@ -24,9 +24,9 @@ RUNS = 100
 ACCESS_CASES = ("udp_get", "tcp_get", "tcp_set")
 NETWORKS = 10_000
 KINDS = ("udp_mix", "tcp_mix", "tcp_multiget")
-PIPELINED = "tcp_pipelined_mix"  # has its own figures, since a pass counts from its first bytes
+PIPELINED = "tcp_pipelined_mix"  # apart from other kinds, since a pass counts from its first bytes
 REQUESTS, QUICK_REQUESTS = 2_000_000, 200_000
-# {figure: (least, most)}; None: no such end.
+# {figure: (least, most)}; None: no limit.
 LIMITS = {"latency_p50_ratio": (0.95, 1.05), "latency_p99_ratio": (0.95, 1.05),
           "hotkeys_in_order": (0.99, None), "latency_cost_ratio": (None, 1.01), "metrics_names": (1, 1),
           "get_rate_ratio": (0.99, None), "allow_list_cost_ratio": (None, 1.01),
@@ -111,8 +111,8 @@ def allow_list(bench):
 
 
 def capture(bench):
-    """Returns the instructions of a request on a port with a past capture, and with a present one, divided by
-    those on a port that was never captured."""
+    """Returns the instructions of a request on a port after a capture, and during one, divided by those on a port that
+    was never captured."""
     ratios, lines, now = [], [], []
     for case in ACCESS_CASES:
         with Step(f"capture: {case}"):

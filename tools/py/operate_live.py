@@ -1,9 +1,9 @@
 """Parts of tools/bench operate that query a running appliance: which rows it shows, and what reading them
 costs.
 
-scrape: the load generator asks over a memif, at a rate that both ends hold; the core's time of each get is
-compared while /metrics is read SCRAPES times a second, and while nobody reads. Slices are short and
-alternate; each is compared with its neighbour only, and the figure is the median of the pairs' ratios.
+scrape: the load generator asks over a memif, at a rate that both ends hold; the core's time of each get is compared
+while /metrics is read SCRAPES times a second, and while nobody reads. Short slices with and without reading alternate.
+Each is compared with its neighbour only, and the figure is the median of these ratios.
 """
 
 import contextlib
@@ -20,10 +20,10 @@ from bench_figures import spread
 from progress import Failed, Step
 
 PROGRAM, LOAD = "app/clockoo", "tests/load/clockoo-load"
-SCRAPES = 100  # a second
+SCRAPES = 100  # reads of /metrics a second
 RATE, KEYS = 150_000, 100_000
 SLICE_S, PAIRS, QUICK_PAIRS = 1.2, 31, 7
-ROWS_S = 1.1  # rows are refreshed once a second, so those shown after this time were counted within it
+ROWS_S = 1.1  # rows are refreshed once a second, so after this time they show the slice's counts
 READY_S = 60
 
 
@@ -122,8 +122,8 @@ def scrape(bench):
                 child.terminate()
                 child.wait(READY_S)
     bench.figures.keep("scrape_ms", took)
-    # Robust against neighbours: those that have the CPUs for longer than a pair are in both halves, shorter ones in few
-    # pairs.
+    # The median is robust against other work: what lasts longer than a pair slows both of its halves, and what is
+    # shorter affects few pairs.
     ratio = bench.figures.keep("get_rate_ratio", [alone / scraped for alone, scraped in zip(costs[False], costs[True])])
     for kind, scraped in (("alone", False), ("scraped", True)):
         bench.figures.keep(f"get_ns_{kind}", costs[scraped], 1)

@@ -43,14 +43,14 @@ DOCS = {"README.md": "README.md", "app/README.md": "options.md", "lib/proto/COMM
         "drivers-config/FLEET.md": "FLEET.md", "drivers-config/INCIDENTS.md": "INCIDENTS.md", "drivers-config/monitoring/README.md": "monitoring.md",
         "tools/debian/README.md": "service.md"}
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)")
-# As the programs are called where the package is installed.
+# How documents name the programs, and their names where the package is installed.
 CALLED = (("build/app/clockoo", "clockoo"), ("tools/nic ", "clockoo-nic "),
           ("tools/bench plot ", "/usr/share/clockoo/charts.py "))
-# Until a NIC is configured: the host's own sockets, and a memory file, by which a restart keeps items.
+# The default configuration, until a NIC is named: the host's own sockets, and saved items, which a restart keeps.
 MEMORY_SAVE = "/var/lib/clockoo/items"
-# Figures for this machine's monitor, and a page of them.
+# Where the figures are shown to this machine's monitor, and as a page.
 HTTP = "127.0.0.1:9150"
-# The unit reloads by kill; hugeadm makes the mounts and reserves pages.
+# Packages with programs that the unit calls: kill for a reload, hugeadm for mounts and pages.
 OTHERS = "systemd | systemd-standalone-sysusers, passwd, procps, libhugetlbfs-bin"
 DESCRIPTION = """memcached-compatible cache appliance on its own network stack
  Speaks memcached's text, meta and binary protocols over TCP and UDP, and takes
@@ -85,8 +85,8 @@ def changelog(text):
 
 
 def as_installed(source):
-    """Returns a page of the source tree for a reader who has only the package: a link leads to a page of the
-    package, or is only a name."""
+    """Returns a page of the source tree for a reader who has only the package: links to pages that the package lacks
+    become plain text."""
     def relinked(link):
         path = (ROOT / source).parent / link[2]
         name = DOCS.get(os.path.relpath(path, ROOT))
@@ -200,7 +200,7 @@ def make(build, out, plain=False):
         root.mkdir(mode=0o755)
         stage(root, contents(build, number), number, arch, depends(build))
         out.mkdir(parents=True, exist_ok=True)
-        # xz at its best takes seconds, which a package for one installation in a test does not need.
+        # The best compression takes seconds, which a package for a test does not need.
         checked("dpkg-deb", *(["-z1"] if plain else []), "--root-owner-group", "--build", str(root), str(package))
     return package
 

@@ -1,4 +1,5 @@
-"""Shared by the network pieces of tools/bench papers: servers that come and go, and what CPUs did meanwhile."""
+"""Shared by the network pieces of tools/bench papers: servers that are started and stopped, and the use of CPUs
+meanwhile."""
 
 import contextlib
 import os
@@ -16,7 +17,7 @@ FIELDS = {"user": (0, 1), "system": (2,), "interrupts": (5,), "soft interrupts":
 
 
 def cpu_times(cpu=None):
-    """Ticks of one CPU, or of all, by kind."""
+    """Returns the ticks of one CPU, or of all, by kind."""
     name = "cpu" if cpu is None else f"cpu{cpu}"
     for line in pathlib.Path("/proc/stat").read_text().splitlines():
         words = line.split()
@@ -27,7 +28,7 @@ def cpu_times(cpu=None):
 
 
 def shares(before, after):
-    """Percent of the time between, by kind."""
+    """Returns percentages of the time between two readings, by kind."""
     spent = {kind: after[kind] - before[kind] for kind in KINDS}
     whole = sum(spent.values()) or 1
     return {kind: 100 * ticks / whole for kind, ticks in spent.items()}
@@ -66,7 +67,8 @@ log_level = "error"
 
 
 def pelikan(binary, name, folder):
-    """Pelikan reads a file, and speaks memcached's protocol over TCP: its pelikan-segcache TOML, the pelikan_* that Twitter wrote in C lines."""
+    """Returns Pelikan as a peer. It reads a configuration file: pelikan-segcache in TOML, Twitter's older pelikan_* in
+    lines. It speaks memcached's protocol over TCP."""
     text = TWITTERS if pathlib.Path(binary).name.startswith("pelikan_") else PELIKANS
 
     def command(port):
@@ -79,7 +81,7 @@ def pelikan(binary, name, folder):
 
 
 def given(name, path, folder):
-    """A server by path: its name says what it speaks."""
+    """Returns a server given by path. Its name determines its protocol and options."""
     path = str(pathlib.Path(path).absolute())
     if not os.access(path, os.X_OK):
         raise Failed(f"--server {name}={path}: no program is there")
@@ -99,7 +101,8 @@ def installed(*names):
 
 
 class PapersBed(VsBed):
-    """Servers on the kernel's stack, one after the other, on loopback of a namespace; ours as VsBed has it."""
+    """Servers on the kernel's stack, one after the other, on the loopback of a namespace; and the appliance as in
+    VsBed."""
 
     SIDES = ("c", "s", "k")
 
@@ -128,7 +131,7 @@ class PapersBed(VsBed):
             child.wait()
 
     def asked(self, words, peer, *options, cpu=None):
-        """A kernel client's row, with the shares of a CPU's time meanwhile."""
+        """Returns a kernel client's row, with the shares of a CPU's time meanwhile."""
         before = cpu_times(cpu)
         row = self.ask(words, self.peer_ns, "127.0.0.1", PORT, peer.pid, *peer.options, *options)
         return row | {"shares": shares(before, cpu_times(cpu))}
@@ -146,7 +149,8 @@ class PapersBed(VsBed):
             checked("taskset", "-cp", str(cpus[number % len(cpus)]), str(thread))
 
     def lay_peer_veth(self):
-        """k0 of the servers, k1 of clients; checksums are made by the kernel, since a generator looks at them."""
+        """Lays a veth: k0 for servers, k1 for clients. The kernel computes checksums, since the generator verifies
+        them."""
         self._lay_peer_wire()
         checked(*inside(self.peer_ns), "ethtool", "-K", "k0", "tx", "off")
         checked(*inside(self.client), "ethtool", "-K", "k1", "tx", "off")

@@ -1,8 +1,8 @@
 """tools/bench papers: the tables and figures of five documents, each beside its baseline and ours, in one run.
 
-A piece measures and returns points (papers_points.py); a part is several pieces. All that is said of them (rows,
-verdicts, figures by name) is computed of the points, so pieces may come from several runs: --resume FILE takes
-those that FILE has, and tools/bench merge puts files together.
+A piece measures and returns points (papers_points.py); a part is several pieces. Rows, verdicts and named figures are
+computed from the points, so pieces may come from several runs: --resume FILE takes those in FILE, and tools/bench merge
+joins files.
 """
 
 import collections
@@ -21,10 +21,10 @@ from bench_figures import table
 from papers_points import absent
 from progress import Failed, say
 
-KEY = "papers_"  # before a piece's name, among the figures
+KEY = "papers_"  # prefix of a piece's name among the figures
 NOT_RUN = "failed"
 
-# measure(folder, quick, options) -> points; targets: what it runs, of ninja
+# measure(folder, quick, options) returns points; targets: its programs, for ninja
 Piece = collections.namedtuple("Piece", "part measure targets")
 WIRE = ("tests/bench/net/bench_wire", "tests/bench/net/bench_cores", "tests/bench/net/ask")
 PROGRAM = "tests/bench/papers/"
@@ -49,12 +49,12 @@ NAMES = (*PARTS, *PIECES)  # values of --part
 
 
 def chosen(names):
-    """The pieces of these parts and pieces, in order; all without any."""
+    """Returns the pieces that these names of parts and pieces stand for, in order; without names all pieces."""
     return [name for name, piece in PIECES.items() if not names or name in names or piece.part in names]
 
 
 def targets(names):
-    """Returns what these pieces run. A program that the sources do not have is left out: its piece says so."""
+    """Returns the programs of these pieces. One that the sources lack is left out, and its piece reports that."""
     here = (build_tree.ROOT / PROGRAM / "meson.build").read_text()
     return sorted({target for name in names for target in PIECES[name].targets
                    if not target.startswith(PROGRAM) or f"'{target.removeprefix(PROGRAM)}'" in here})
@@ -65,7 +65,7 @@ def points_of(figures):
 
 
 def computed(figures):
-    """Returns the figures with all that is computed from their points."""
+    """Returns the figures, and those computed from their points."""
     return figures | papers_rows.found_of(points_of(figures))
 
 
@@ -74,7 +74,7 @@ def has_points(figures):
 
 
 def resumed(path, quick):
-    """Returns what that file has of our pieces."""
+    """Returns the pieces that the file has."""
     try:
         found = json.loads(pathlib.Path(path).read_text())
         if found["quick"] != quick:
@@ -85,7 +85,7 @@ def resumed(path, quick):
 
 
 def measure_piece(name, folder, quick, options):
-    """A piece that fails is said so in its place; the others go on."""
+    """Measures a piece. If it fails, the reason stands in place of its points, and other pieces are measured."""
     start = time.monotonic()
     try:
         points = PIECES[name].measure(folder, quick, options)
@@ -97,7 +97,8 @@ def measure_piece(name, folder, quick, options):
 
 
 def measure(folder, quick, names, options, kept, keep):
-    """options: what pieces are told (servers by path). kept: of an earlier run; keep(figures) after each piece."""
+    """Measures the named pieces. options: servers given by path. kept: pieces of an earlier run. Calls keep(figures)
+    after each piece."""
     figures = dict(kept)
     for name in names:
         if KEY + name in figures:

@@ -1,4 +1,4 @@
-"""The part beyond of tools/bench papers: policies of today, cores that this machine does not have, other servers."""
+"""The part beyond of tools/bench papers: newer policies, more cores than this machine has, other servers."""
 
 import concurrent.futures
 import os
@@ -13,7 +13,7 @@ POLICY = ((150_000, 8192, 1_000_000), (1_000_000, 32768, 10_000_000))  # keys, K
 
 
 def policies(folder, quick, options):
-    """Counts: two at a time."""
+    """Counts misses of policies, two runs at a time."""
     keys, kilobytes, operations = POLICY[0 if quick else 1]
 
     def run(trace):
@@ -26,7 +26,8 @@ def policies(folder, quick, options):
 
 
 def lines(folder, quick, options):
-    """The coherence model, which starts bench_two_cores to be compared with two real cores: the worst load counts."""
+    """Runs the model of cache coherence, which starts bench_two_cores to compare itself with two real cores; the load
+    with the largest difference counts."""
     rows = [p | {"part": PART} for p in paper_rows(folder / "tests/bench/papers/bench_shared_lines", quick, "shared lines, by a model")]
     errors = [p for p in rows if p["figure"] == "derived" and p["x"] == "model_error_2_cores"]
     return rows + [max(errors, key=lambda p: p["y"]) | {"series": "ours"}] if errors else rows

@@ -1,4 +1,5 @@
-"""Figures of tools/bench papers as SVG, by matplotlib: ours strong, baselines thinner, the paper's values grey beside them."""
+"""Figures of tools/bench papers as SVG, by matplotlib: ours in strong lines, baselines in thinner ones, the paper's
+values in grey."""
 
 import io
 
@@ -6,12 +7,12 @@ import charts
 
 WIDE, HIGH, BAR = 6.4, 3.9, 0.2  # inches
 OURS, BASES, PAPER = ("#0b6fb8", "#12a0b8", "#5a4fb8", "#0a4f80"), ("#d1591b", "#3a8f3a", "#8a4fa3", "#b8860b", "#a33b4f", "#5f6b2f", "#4f7f8a", "#7a5a3a"), "#6b6b6b"
-MUTED = "#c9b8ab"  # bars of baselines, whose names stand beside them
-LONG = 34          # letters of a name, before it is cut over two lines
+MUTED = "#c9b8ab"  # colour of baselines' bars, which carry their names
+LONG = 34          # letters of a name that fit on one line
 
 
 def style():
-    """Sets what all charts share; text stays text, so that a reader of the page can search it."""
+    """Sets what all charts share. Text is kept as text, so that the page can be searched."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -21,7 +22,7 @@ def style():
 
 
 def colours(figure, series):
-    """{series: colour}: ours blue, others by their order."""
+    """Returns {series: colour}: blue for ours, others by their order."""
     ours, found, others = set(figure.ours_of(series)) if figure.better else {n for n in series if n.startswith(("ours", "front", "store"))}, {}, 0
     mine = 0
     for name in series:
@@ -42,7 +43,7 @@ def named(name, own):
 
 def empty(figure, high=HIGH):
     made, axes = charts.empty("", high)
-    made.set_layout_engine(None)  # saving cuts to what is drawn, and is three times as fast without
+    made.set_layout_engine(None)  # saving crops the figure anyway, and takes a third of the time without a layout
     made.set_size_inches(WIDE, high)
     axes.set_title("")
     axes.grid(color="#e6e6e6", linewidth=0.8)
@@ -100,13 +101,13 @@ def scale(axes, figure):
 
 
 def bars_of(figure, series, labels):
-    """[(group, name, point)], each group with the bars that it has."""
+    """Returns [(group, name, point)] of all bars."""
     return [(label, name, p) for label in labels for name, points in series.items() for p in points if p["x"] == label]
 
 
 def bar_chart(figure, series):
-    """A group of bars for each label. Their names stand beside them, unless there are few of many groups: then a legend has them.
-    The paper's values are marks."""
+    """Draws a group of bars for each label. Names stand beside the bars or, if many groups have the same few, in a
+    legend. The paper's values are marks."""
     labels = list(dict.fromkeys(p["x"] for points in series.values() for p in points))
     drawn = {name: points for name, points in series.items() if not name.startswith("paper")}
     marks = {name: [(p["x"], p["y"]) for p in points] for name, points in series.items() if name.startswith("paper")} | figure.paper
@@ -155,7 +156,7 @@ def bar_chart(figure, series):
 
 
 def svg(figure, series):
-    """The text of a figure's SVG, by a title and a description of its own for those who do not see it."""
+    """Returns a figure's SVG as text, with a title and a description for readers who cannot see it."""
     style()
     made = (bar_chart if figure.bars else line_chart)(figure, series)
     out = io.StringIO()

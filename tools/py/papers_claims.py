@@ -1,5 +1,5 @@
-"""The papers' claims about their tables and figures, as rows: each with where it stands, what it was, and the picks of
-papers_points.py that are the baseline and ours here. Nothing here is a measurement of ours.
+"""The papers' claims about their tables and figures, as rows. Each names its place in the paper, the claim and its
+figure, and the picks (papers_points.py) of the baseline and of ours. Nothing here is a measurement of ours.
 """
 
 from papers_figures import WALKS

@@ -1,7 +1,8 @@
-"""Figures of the papers as tools/bench papers draws them: what each shows, which lines are ours, what was claimed.
+"""Figures of the papers as tools/bench papers draws them: what each shows, which lines are ours, and the paper's claim.
 
-Facts of the papers are given in words of our own, with their figure. A figure that compares says what is better;
-`reasons` has, by words of a baseline's name, why that baseline is ahead where it is, and what was tried.
+Facts of the papers are given in our own words, with their figures. A figure that compares states whether more or less
+is better. `reasons` explains, by words of a baseline's name, why that baseline is ahead of ours in some points, and
+what was tried.
 """
 
 from papers_memc3_figures import MEMC3_FIGURES

@@ -31,12 +31,12 @@ SILICON = {"ht": "a machine with /sys/devices/system/cpu/smt/control, whose hype
 
 
 def bags(folder, quick, options):
-    """Bag LRU with its cleaner and striped locks beside our store, in one harness."""
+    """Measures Bag LRU, with its cleaner and striped locks, and our store in one harness."""
     return [p | {"part": PART} for p in paper_rows(folder / "tests/bench/papers/bench_bags", quick, "bags beside our store")]
 
 
 def energy_uj():
-    """Returns what the packages have used so far; None where the machine does not say."""
+    """Returns the energy that the CPU packages have used so far, in uJ; None if the machine does not show it."""
     found = []
     for path in ENERGY.glob("intel-rapl:?"):
         with contextlib.suppress(OSError, ValueError):
@@ -62,7 +62,7 @@ class SlaStudy(PapersBed):
         return ("--keys", self.of(KEYS), "--value-size", VALUE_BYTES, "--fill-only")
 
     def by_veth(self, words, iface, address, host, *options):
-        """clockoo-load at one end of a veth pair; what it found."""
+        """Runs clockoo-load at one end of a veth pair. Returns its results."""
         path = self.folder / "sla.json"
         net = address.rpartition(".")[0]
         self._run(words, [*inside(self.client), self.build / "tests/load/clockoo-load", "--port", "af_packet", "--iface", iface, "--address",
@@ -76,7 +76,7 @@ class SlaStudy(PapersBed):
             self.watts.setdefault((system, transport), []).append(joules)
 
     def rounds_of(self, system, ask):
-        """ask(words, *options) sweeps; both transports in every round."""
+        """Calls ask(words, *options) for a sweep of each transport in every round."""
         ask(f"storing keys: {SYSTEMS[system]}", *self.fill_options(), *TRANSPORTS["tcp"])
         for number in range(self.of(ROUNDS)):
             for transport, options in TRANSPORTS.items():
@@ -101,13 +101,13 @@ class SlaStudy(PapersBed):
 
 
 def knee_point(found):
-    """The point that was the highest to keep to the limit; None if none did."""
+    """Returns the point with the highest rate within the limit; None if there is none."""
     kept = [p for p in found["points"] if abs(p["offered_per_s"] - found["knee_per_s"]) < 1]
     return kept[-1] if kept and found["knee_per_s"] else None
 
 
 def points_of(found):
-    """Figures 12 and 13 of the sweeps of each system."""
+    """Returns points of figures 12 and 13 from the sweeps of each system."""
     points = []
     for (system, transport), sweeps in found.items():
         name = SYSTEMS[system]
@@ -126,7 +126,7 @@ def points_of(found):
 
 
 def by_cores(points, cpus, scaling):
-    """Figure 14: what cores of this machine show, and a line for each that is not there."""
+    """Adds points of figure 14 for cores that this machine has, and an absent point for each that it lacks."""
     one, theirs = (next((p.get("y") for p in points if p["figure"] == "fig12-tcp" and p["series"] == SYSTEMS[system]), None)
                    for system in ("vhost", "memcached"))
     found = [point(PART, "scaling", "ours", "2 by 1", None, "times", scaling)]
@@ -153,7 +153,7 @@ def power(study):
 
 
 def sla(folder, quick, options):
-    """Figures 12, 13 and 14, table 3."""
+    """Measures figures 12, 13 and 14, and table 3."""
     with SlaStudy(folder, quick) as study:
         study.measure()
     points = points_of(study.found)

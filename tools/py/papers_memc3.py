@@ -1,6 +1,6 @@
 """The part memc3 of tools/bench papers: tables and indexes by bench_memc3, figure 9 over the network.
 
-bench_memc3 (tests/bench/papers) has the paper's baselines and prints points; here is what is about whole servers.
+bench_memc3 (tests/bench/papers) has the paper's baselines and prints points. This file measures whole servers.
 """
 
 import zlib
@@ -20,7 +20,7 @@ LRU = "chaining+LRU"
 
 
 def by_lru(points):
-    """Table 3: items of each cache by those of memcached's design, and misses in percent."""
+    """Returns points of table 3: items of each cache relative to memcached's design, and misses in percent."""
     items = {(p["series"], p["x"]): p["y"] for p in points if p["figure"] == "table3_items"}
     found = [p | {"y": 100 * p["y"], "unit": "% of gets"} if p["figure"] == "table3_misses" else p for p in points]
     return found + [point(PART, "table3", series, x, count / items[LRU, x], "times chaining+LRU", kind=COUNT) for (series, x), count in items.items()
@@ -33,12 +33,12 @@ def figures_of(folder, quick, names):
 
 
 def tables(folder, quick, options):
-    """Table 2, figures 4 to 7."""
+    """Measures table 2 and figures 4 to 7."""
     return figures_of(folder, quick, ("table2", "fig4", "fig5a", "fig5b", "fig6", "fig7"))
 
 
 def caches(folder, quick, options):
-    """Tables 1 and 3, which fill the same caches, and figure 8."""
+    """Measures tables 1 and 3, which fill the same caches, and figure 8."""
     return by_lru(figures_of(folder, quick, ("fig8a", "fig8b", "table1", "table3")))
 
 
@@ -53,8 +53,8 @@ def hottest_share(keys, shards, s=ZIPF):
 
 
 def network(folder, quick, options):
-    """Figure 9: multi-gets of 100 keys, by threads; a sharding series. Keys are even: drawing a Zipf key takes the clients longer than
-    looking it up takes the server, so that with Zipf both would be the client's figures."""
+    """Measures figure 9: multi-gets of 100 keys by threads, and a series of sharded servers. Keys are equally likely: a
+    client takes longer to draw a key from Zipf's law than a server takes to find it, and would be the limit."""
     keys = KEYS[0 if quick else 1]
     study, ours, theirs, cpus = Study(folder, quick), [], {n: [] for n in THREADS}, cpus_of_ours()
     asked = ("--connections", CONNECTIONS, "--multiget", MULTIGET, "--sets", 0, "--warm-ms", study.setting("warm_ms"), "--ms",

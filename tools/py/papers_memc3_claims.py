@@ -1,4 +1,5 @@
-"""Claims of MemC3 (NSDI 2013; tables 3.x and 5.x of the thesis repeat them) as rows, and what is asked for by name."""
+"""Claims of MemC3 (NSDI 2013; tables 3.x and 5.x of the thesis repeat them) as rows, and figures that have a name of
+their own."""
 
 from papers_points import LAST, MOST, Claim, over
 from papers_shapes import MEMC3
@@ -8,7 +9,7 @@ GLOBAL, BUCKETS, OPTIMISTIC = "chaining+global lock", "chaining+bucket lock", "c
 MOPS = "million/s"
 CACHES = ("chaining+LRU", "cuckoo+LRU", "chaining+CLOCK", "cuckoo+CLOCK")
 ITEMS_MORE = "items_more_than_lru_chaining"
-# Value sizes of table 3 and the memory that stands for each, in --quick or in full; of 32 bytes the paper's items and misses of 64 MB.
+# Value sizes of table 3, and the memory measured for each in --quick and in full. For 32 bytes it is the paper's 64 MB.
 SIZES = {2: ("8 MB, 2 bytes", "32 MB, 2 bytes"), 32: ("64 MB, 32 bytes",), 256: ("32 MB, 256 bytes", "64 MB, 256 bytes")}
 PAPER_ITEMS, PAPER_MISSES = (600_000, 650_000, 760_000, 840_000), (36.34, 35.87, 37.07, 36.46)
 THREADS = "a machine with as many cores as the paper's (12): the curve ends at this machine's CPUs"

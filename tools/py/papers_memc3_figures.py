@@ -1,4 +1,4 @@
-"""Figures of MemC3 (NSDI 2013) as tools/bench papers draws them; papers_figures.py says what a Figure is."""
+"""Figures of MemC3 (NSDI 2013) as tools/bench papers draws them; papers_shapes.py has the class Figure."""
 
 from papers_memc3_claims import INDEX_ON_TOP
 from papers_shapes import MEMC3, Figure

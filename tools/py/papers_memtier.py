@@ -1,5 +1,5 @@
-"""The part memtier of tools/bench papers: the study's curves, memcached and redis by a kernel client on loopback, ours over a
-wire that copies no frame. Each piece returns points (papers_points.py).
+"""The part memtier of tools/bench papers: the study's curves. A kernel client measures memcached and redis on loopback;
+ours is measured over a wire that copies no frame. Each piece returns points (papers_points.py).
 """
 
 import statistics
@@ -12,7 +12,7 @@ from papers_programs import json_rows
 from progress import Step
 
 PART = "memtier"
-KEYS = 10_000  # the study asks for 9,900
+KEYS = 10_000  # the study has 9,900
 OURS = "ours"
 DEPTH = 32
 SETTINGS = {  # quick, in full
@@ -45,7 +45,7 @@ class Study:
         self.points.append(absent(PART, figure, series, why))
 
     def wire(self, kind, *options):
-        """A row of bench_wire; no namespace is needed for it."""
+        """Returns a row of bench_wire, which needs no namespace."""
         rows = json_rows([self.folder / "tests/bench/net/bench_wire", kind, "--keys", KEYS, "--runs", 1, "--ms", self.setting("ms"), *options])
         return next(row for row in rows if row["part"] == kind)
 
@@ -63,7 +63,7 @@ def peers():
 
 
 def by_connections(study, name, found):
-    """Points of one server: found[connections] is its rows."""
+    """Returns points of one server. found: {connections: its rows}"""
     for conns, rows in found.items():
         study.add("fig2-rate", name, conns, "thousand requests/s", [r["requests_per_s"] for r in rows], 1e-3)
         rate = statistics.median(r["requests_per_s"] for r in rows) / 1e3
@@ -79,13 +79,14 @@ def by_connections(study, name, found):
 
 
 def our_row(study, conns):
-    """Ours; the mean is by Little's law, since each connection has one request on its way."""
+    """Returns a row of ours. Its mean latency follows from Little's law, since each connection has one request in
+    flight."""
     row = study.wire("tcp_get", "--connections", conns, "--burst", 12)
     return row | {"mean_us": 1e6 * conns / row["requests_per_s"]}
 
 
 def connections(folder, quick, options):
-    """Figures 1, 2 and 3."""
+    """Measures figures 1, 2 and 3."""
     study = Study(folder, quick)
     conns = study.setting("connections")
     found = {OURS: {c: [] for c in conns}}
@@ -123,14 +124,14 @@ def stages(study):
 
 
 def our_two_cores(study):
-    """Two cores at once, a CPU each: what they serve by what one does, in cycles."""
+    """Measures two cores at once, each on its CPU: their rate relative to one core's, in cycles."""
     with Step("two cores"):
         rows = json_rows([study.folder / "tests/bench/net/bench_cores", "--keys", KEYS, "--ms", study.setting("ms")])
     return rows[-1]["two_cores_scaling"]
 
 
 def threads(folder, quick, options):
-    """Figures 4, 5 and 6."""
+    """Measures figures 4, 5 and 6."""
     study = Study(folder, quick)
     counts, found, ours = study.setting("threads"), {}, []
     cpus = cpus_of_ours()
@@ -157,7 +158,7 @@ def threads(folder, quick, options):
 
 
 def pinning(study, bed):
-    """Figure 6: memcached's two threads, and our core over vhost, each pinned to a CPU or free on both."""
+    """Measures figure 6: memcached's two threads, and our core over vhost, pinned to CPUs or free to run on both."""
     cpus = cpus_of_ours()[:2]
     server = bed.start_vhost()
     bed.load("storing keys, ours", server, "--fill-only", "--keys", KEYS)
@@ -182,7 +183,7 @@ def pinning(study, bed):
 
 
 def groups(folder, quick, options):
-    """Figure 7: -R, and keys of a multi-get."""
+    """Measures figure 7: -R, and keys of a multi-get."""
     study = Study(folder, quick)
     with PapersBed(folder) as bed:
         for group in study.setting("R"):
@@ -226,7 +227,7 @@ OTHER_WORK = {"TCP gets": ("tcp_get", ("--connections", 50, "--burst", 12), ()),
 
 
 def others(folder, quick, options):
-    """Points of the part beyond: the same requests to every server that is installed or given by path."""
+    """Returns points of the part beyond: the same requests to every server that is installed or given by path."""
     study, found = Study(folder, quick), {}
     with PapersBed(folder) as bed:
         servers = peers() + [papers_bed.given(name, path, bed.folder) for name, path in options.get("servers", {}).items()]

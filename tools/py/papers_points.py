@@ -1,11 +1,11 @@
-"""Measured points of the parts of tools/bench papers, and the questions that rows ask about them.
+"""Measured points of tools/bench papers, and picks, by which rows refer to them.
 
 A point is a dict, as the programs of tests/bench/papers print it: {"part", "figure", "series", "x": a number or a
 label, "y", "unit", "spread": [least, most] or absent, "n": rounds, "kind": "count" or "time"}. A point without "y"
 has "absent": why this machine cannot show it, and what would.
 
-A pick names one value of them: (figure, series, x), x being an x, a label, or one of FIRST, LAST, MOST, LEAST;
-series and x may be several, of which the first that is there counts. ("/", pick, pick) is a ratio.
+A pick names one value: (figure, series, x), where x is an x, a label, or one of FIRST, LAST, MOST, LEAST. series and x
+may be lists, of which the first that exists counts. ("/", pick, pick) is a ratio.
 """
 
 import collections
@@ -15,13 +15,14 @@ FIRST, LAST, MOST, LEAST = "first", "last", "most", "least"
 COUNT, TIME = "count", "time"
 
 
-# A row to be: where the paper says it, what it says, its figure (a number in that unit, or words), "more" or "less",
-# the pick of ours, what the baseline is, its pick, and what it would take where nobody said so.
+# A claim, of which a row is made. source: its place in the paper; paper: the paper's figure, a number in `unit` or
+# words; better: "more" or "less"; ours: the pick of ours; against: the baseline's name; baseline: its pick; needs: what
+# a machine would need, if no point says so.
 Claim = collections.namedtuple("Claim", "name source claim paper unit better ours against baseline needs", defaults=(None, None, None))
 
 
 def over(a, b):
-    """The pick of a ratio."""
+    """Returns the pick of a ratio."""
     return ("/", a, b)
 
 
@@ -44,7 +45,7 @@ def there(points):
 
 
 class Points:
-    """The points by figure ("memc3/fig6") and series."""
+    """Points by figure (such as "memc3/fig6") and series."""
 
     def __init__(self, points):
         self.by, self.lacks = {}, {}
@@ -56,11 +57,11 @@ class Points:
                 self.by.setdefault(name, {}).setdefault(p["series"], []).append(p)
 
     def series(self, figure):
-        """{series: [points]}, each in the order of its x, labels as they came."""
+        """Returns {series: [points]}, by x, or for labels in the order measured."""
         return {name: ordered(points) for name, points in self.by.get(figure, {}).items()}
 
     def find(self, pick):
-        """The point that a pick names; None if there is none."""
+        """Returns the point that a pick names; None if there is none."""
         figure, series, x = pick
         for name in (series,) if isinstance(series, str) else series:
             points = ordered(self.by.get(figure, {}).get(name, []))
@@ -84,7 +85,7 @@ class Points:
         return found and found.get("spread")
 
     def why_absent(self, pick):
-        """Returns what a machine would need for that value, if who measured said so."""
+        """Returns what a machine would need for that value, if an absent point says so."""
         if pick is None:
             return None
         if pick[0] == "/":

@@ -1,4 +1,4 @@
-"""Programs of tools/bench papers: run, their rows read."""
+"""Runs programs of tools/bench papers and reads their rows."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ LIMIT_S = 3600
 
 
 def json_rows(command, limit_s=LIMIT_S, note=None):
-    """The JSON objects that a program prints, one a line; note(words) gets what it says of its progress."""
+    """Runs a program. Returns the JSON objects that it prints, one a line; note(words) gets its lines of progress."""
     command = list(map(str, command))
     with tempfile.TemporaryFile("w+") as out:
         try:
@@ -37,7 +37,7 @@ def json_rows(command, limit_s=LIMIT_S, note=None):
 
 
 def paper_rows(program, quick, words, *options):
-    """Points, as the programs of tests/bench/papers print them."""
+    """Runs a program of tests/bench/papers. Returns its points."""
     if not program.exists():
         raise Failed(f"{program.name} is not built")
     with Step(words) as step:

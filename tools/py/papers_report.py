@@ -1,4 +1,5 @@
-"""The report of tools/bench papers: one HTML file with every figure, and what was claimed, seen and different."""
+"""The report of tools/bench papers: one HTML file with every figure, the claim about it, what was measured, and the
+differences."""
 
 import base64
 import html
@@ -79,7 +80,7 @@ TILES = {"factor_hits": "times chaining under a global lock, hits (paper: 12, si
 
 
 def seen(figure, series, cells):
-    """Returns what was seen here, in a sentence or two computed of the points."""
+    """Returns a sentence or two about the measured points."""
     of = [cell for cell in cells if cell["figure"] == figure.name]
     if of:
         best, worst = max(of, key=lambda c: c["times"]), min(of, key=lambda c: c["times"])
@@ -137,7 +138,7 @@ def behind_list(found):
 
 
 def pictures(points):
-    """{figure: SVG} of those that have points."""
+    """Returns {figure: SVG} for figures that have points."""
     import papers_charts
 
     with Step("drawing") as step:
@@ -151,7 +152,7 @@ def pictures(points):
 
 
 def write(folder, figures, machine):
-    """DIR/papers.html; returns the names of the figures in it."""
+    """Writes papers.html into folder. Returns the names of its figures."""
     found = papers_bench.computed(figures)
     points = Points(papers_bench.points_of(figures))
     try:

@@ -1,14 +1,14 @@
 """Rows and verdicts of tools/bench papers: claims of the papers beside what was measured here.
 
-A verdict is computed: ours beside the baseline that was measured with it, by what is better of the two. Without a
-baseline, or of a baseline alone, it is beside the paper's figure. Times within LEVEL of each other are level; counts are exact.
+A verdict compares ours with the baseline that was measured in the same run. Where there is no baseline, or nothing of
+ours, it compares with the paper's figure. Times within LEVEL of each other are level; counts are exact.
 """
 
 import papers_claims
 import papers_figures
 from papers_points import COUNT, Points
 
-LEVEL = 0.03  # two times nearer than that are alike
+LEVEL = 0.03  # relative difference of two times that count as level
 AHEAD, SAME, BEHIND = "ahead", "level", "behind"
 AS_CLAIMED, SHORT = "as claimed", "short of the claim"
 NOT_SHOWN = "not shown here"
@@ -30,7 +30,7 @@ def judged(times, exact):
 
 
 def exact_of(points, *picks):
-    """Returns True if all of these are counts."""
+    """Returns True if all of these picks are counts."""
     found = []
     for pick in picks:
         while pick is not None and pick[0] == "/":
@@ -80,21 +80,21 @@ def row_of(claim, points, reasons):
 
 
 def figure_reason(claim):
-    """Returns what the figure says of that baseline, if the row is of one."""
+    """Returns the figure's reason for that baseline, if the row belongs to a figure."""
     figure, series, _ = claim.baseline if claim.baseline[0] != "/" else claim.baseline[1]
     names = (series,) if isinstance(series, str) else series
     return why_of(papers_figures.FIGURES[figure], names[0]) if figure in papers_figures.FIGURES else None
 
 
 def overlap(ours, baseline):
-    """Why a baseline leads that nobody has written a reason for: what leads in one round does not in another."""
+    """Returns the reason for a lead that no figure explains, if the rounds of both overlap; otherwise None."""
     if not ours or not baseline or ours[0] > baseline[1] or baseline[0] > ours[1]:
         return None
     return f"The rounds of both overlap, {ours[0]:.4g} to {ours[1]:.4g} of ours and {baseline[0]:.4g} to {baseline[1]:.4g}: no difference is shown."
 
 
 def figure_cells(figure, points):
-    """At each x of a figure that ours and a baseline have: the best of both."""
+    """Returns cells: the best of ours and the best baseline at each x of a figure that both have."""
     series = points.series(figure.name)
     if figure.better is None:
         return []
@@ -123,7 +123,7 @@ def figure_cells(figure, points):
 
 
 def why_of(figure, baseline):
-    """The reason that the figure's data give for a baseline that is ahead; None without one."""
+    """Returns the figure's reason why a baseline is ahead; None if it has none."""
     return next((text for words, text in figure.reasons.items() if words in baseline), figure.reasons.get(""))
 
 
@@ -146,7 +146,7 @@ def behind(rows, cells):
 
 
 def grouped(found):
-    """Cells that are behind by figure, baseline and reason: [{cell, baseline, by, why}], a line for each."""
+    """Groups cells in which a baseline is ahead by figure, baseline and reason: [{cell, baseline, by, why}]."""
     groups = {}
     for cell in found:
         groups.setdefault((cell["of"], cell["baseline"], cell["why"]), []).append(cell)
@@ -161,14 +161,14 @@ def grouped(found):
 
 
 def found_of(points_list):
-    """Computes rows, cells and the figures that are asked for by name from the points."""
+    """Computes rows, cells and named figures from the points."""
     points = Points(points_list)
     rows = [row_of(claim, points, papers_claims.REASONS) for claim in papers_claims.CLAIMS]
     cells = [cell for figure in papers_figures.FIGURES.values() for cell in figure_cells(figure, points)]
     worse = behind(rows, cells)
     compared = cells + [row for row in rows if row["verdict"] in (AHEAD, SAME, BEHIND)]
     unexplained = [cell for cell in worse if cell["why"] == papers_claims.NO_REASON]
-    # Ours leads in each cell, or the cell says by how much it does not, and why.
+    # In each cell ours leads, or the cell states by how much it does not, and why.
     found = {"rows": rows, "cells_compared": len(compared), "cells_behind": worse, "cells_unexplained": len(unexplained),
              "ours_best_everywhere": bool(compared) and not unexplained}
     for name, pick in papers_claims.NAMED.items():

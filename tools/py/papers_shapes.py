@@ -7,13 +7,14 @@ INTEL = "Intel, Enhancing the Scalability of Memcached (2012)"
 STUDY = "Memcached vs Redis, a memtier study (2016)"
 THESIS = "B. Fan's thesis (2013)"
 OURS = "Beyond the papers"
-PAPER = "paper"  # a series whose name begins so is the paper's own, and no baseline
+PAPER = "paper"  # prefix of the paper's own series, which are no baselines
 
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """name: of its points, "part/figure". better: "more", "less", or None where nothing is compared. ours, bases:
-    how the names of series begin; without bases all others are. paper: {legend: [(x, y)]}, as published."""
+    """name: "part/figure" of its points. better: "more", "less", or None if nothing is compared. ours, bases: prefixes
+    of the names of our series and of baselines; without bases all other series are baselines. paper: {legend: [(x,
+    y)]}, as published."""
     name: str
     source: str
     title: str

@@ -16,28 +16,28 @@ from progress import Step
 
 PART = "thesis"
 WHO = {"none": "no cache", "front": "front"}
-# The figure's number in a chart's name, as in front_charts and filter_charts.
+# {a chart's name in front_charts and filter_charts: the figure's number}
 FRONT_FIGURES = {"2_4": "2.4", "2_5a": "2.5a", "2_5b": "2.5b", "2_7": "2.7", "2_8": "2.8", "2_9": "2.9", "2_10": "2.10"}
 FILTER_FIGURES = {"4_2a": "4.2a", "4_2b": "4.2b", "4_3": "4.3", "4_4": "4.4", "4_5": "4.5", "4_6a": "4.6a", "4_6b": "4.6b",
                   "4_7a": "4.7a", "4_7b": "4.7b", "4_8": "4.8", "4_9": "4.9"}
 COUNTED_FILTERS = ("4.2a", "4.2b", "4.3", "4.4")
 FILTER_QUICK = (("loads", 3, ("--buckets", 1 << 15)), ("space", 1, ("--buckets", 1 << 14, "--looks", 60_000)),
                 ("all", 3, ("--shift", 18, "--looks", 60_000)))
-# A filter of 192 MB, as the paper's; fewer runs than tools/bench filter takes in its half hour.
+# Filters of 192 MB, as in the thesis, with fewer runs than in tools/bench filter.
 FILTER_FULL = (("loads", 10, ("--buckets", 1 << 15)), ("loads", 3, ("--buckets", 1 << 20)),
                ("space", 5, ("--buckets", 1 << 16, "--looks", 200_000)), ("all", 1, ("--shift", 25, "--looks", 1_000_000)))
 FLASH_PARTS = ("bytes", "reads", "convert", "misses", "raw")
 
 
 def of_charts(charts, figures, unit, kind_of):
-    """Points of what front_charts and filter_charts draw."""
+    """Returns points of the charts of front_charts or filter_charts."""
     return [point(PART, figure, series, round(x, 1) if figure == "2.5b" else x, y, unit, kind=kind_of(figure))
             for name, figure in figures.items() if name in charts
             for series, points in charts[name][0].items() for x, y in points]
 
 
 def scaling(rows):
-    """Figure 2.6: both charts of it as one, by who and load."""
+    """Returns points of figure 2.6, whose two charts become one."""
     found = []
     for who, words in WHO.items():
         for load, points in front_charts.figure_2_6(rows, who, who).items():
@@ -46,13 +46,13 @@ def scaling(rows):
 
 
 def idle(rows):
-    """Figure 2.7: servers that nobody asks."""
+    """Returns points of figure 2.7: servers without requests."""
     return [point(PART, "idle", f"x = {row['x']}", 0, sum(load == 0 for load in row["loads"]), "servers", kind=COUNT)
             for row in front_bench.chosen(rows, "2.7", "none")]
 
 
 def front(folder, quick, options):
-    """Chapter 2. Counts, the same on any machine: as many figures at once as there are CPUs."""
+    """Measures chapter 2: counts, the same on any machine, so a figure runs on each CPU at once."""
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         rows = [row for found in pool.map(lambda part: front_bench.rows_of(folder / "tests/bench/front/front_level", part, quick),
                                           front_bench.THESIS) for row in found]
@@ -71,7 +71,7 @@ def table_4_3(rows):
 
 
 def table_4_2(rows):
-    """Bits an item for a rate, between measured points."""
+    """Returns points of table 4.2: bits an item for a rate of false positives, interpolated between measured points."""
     return [point(PART, "table4.2", name, f"{rate:g}", bits, "bits an item", kind=COUNT)
             for name in ("bf", "cf4", "ss_cf") for rate in (0.01, 0.001) if (bits := filter_bench.bits_at(rows, name, rate))]
 
@@ -88,7 +88,7 @@ def latency(rows):
 
 
 def filters(folder, quick, options):
-    """Chapter 4."""
+    """Measures chapter 4."""
     rows = []
     for part, runs, words in FILTER_QUICK if quick else FILTER_FULL:
         with Step(f"filters: {part}"):
@@ -99,7 +99,7 @@ def filters(folder, quick, options):
             *table_4_2(rows), *table_4_3(rows), *loads(rows), *latency(rows)]
 
 
-# Figure of tools/bench flash: (figure, series, x, unit, what of it, kind)
+# {figure of tools/bench flash: (figure of the thesis, series, x, unit, factor, kind)}
 TIER = {"flash_puts_per_s": ("5.4", "ours", "puts", "thousand/s", 1e-3, TIME),
         "conversions_per_s": ("5.4", "ours", "conversions", "thousand/s", 1e-3, TIME),
         "flash_gets_per_s": ("5.4", "ours", "gets that hit", "thousand/s", 1e-3, TIME),
@@ -125,7 +125,7 @@ def tier_points(figures):
 
 
 def flash(folder, quick, options):
-    """Chapter 5.2."""
+    """Measures section 5.2."""
     bench = flash_bench.Bench(folder, quick)
     for part in FLASH_PARTS:
         flash_bench.MEASURES[part](bench)

@@ -6,10 +6,10 @@ The models and the store run in bench_policy; libCacheSim runs the same traces a
 from bench_figures import table
 from progress import Step
 
-# By trace, the policy that the store with probation is compared with.
+# The policy that the store with probation is compared with, by trace.
 POLICY_TRACES = {"zipf09": "s3fifo", "oneshot": "s3fifo", "scan": "s3fifo", "loop": "s3fifo",
                  "shift": "clock", "getset_zipf09": "lru", "trace": "s3fifo"}
-AS_IT_IS = ("trace",)  # a file that is not made here
+AS_IT_IS = ("trace",)  # traces given as a file
 REFEREED = ("lru", "fifo", "sieve", "s3fifo", "wtinylfu", "2q")
 
 
@@ -48,7 +48,8 @@ def policy(bench):
 
 
 def policy_by_referee(bench):
-    """Runs the same traces through libCacheSim, whose 2Q is the one of 1994, and names models that differ from it."""
+    """Runs the same traces through libCacheSim (whose 2Q is that of 1994), and names models whose figures differ from
+    it."""
     lines = []
     for trace, count in policy_counts(bench).items():
         by = {row["who"]: row for row in bench.counted(f"policies on {trace}", count)["policy"]}
@@ -69,9 +70,10 @@ def policy_by_referee(bench):
     bench.apart.show("the made traces")
 
 
-# Percent of what is held that is set between a value's set and its only get, and the values' bytes.
+# Bytes that are set between a value's set and its only get, in percent of those that the store holds; and bytes of the
+# values.
 LAGS, LAG_VALUES = (3, 6, 8, 10, 15, 20, 30, 40, 60, 70), (32, 1000, 9000, 60000)
-REFEREE_LAG_ITEMS = 20_000  # more take the referee too long
+REFEREE_LAG_ITEMS = 20_000  # with more items the referee takes too long
 
 
 def lag_counts(quick):
@@ -95,7 +97,7 @@ def lag(bench):
 
 
 def lag_by_referee(bench):
-    """Runs the same through libCacheSim, with few items, since a request costs it a microsecond."""
+    """Runs the same loads through libCacheSim, with fewer items, since a request takes it a microsecond."""
     lines = []
     for (part, value), count in lag_counts(bench.quick).items():
         by = {row["who"]: row for row in bench.counted(f"a lag of {part} %, {value} bytes", count)["lag"]}

@@ -13,17 +13,17 @@ import threading
 import time
 
 TICK_S = 1.0
-PLAIN_FIRST_S, PLAIN_TICK_S = 2.0, 10.0  # without a terminal: a line if a step takes long, and now and then
+PLAIN_FIRST_S, PLAIN_TICK_S = 2.0, 10.0  # without a terminal: until a long step's first line, and to each next one
 LOG_TAIL_LINES = 40
 EDGE = re.compile(r"\[\d+/\d+\] [^\r\n\x1b]+")  # ninja's line of progress
-EDGE_LOOK_BACK = 200  # the part of an edge that came in the piece before
+EDGE_LOOK_BACK = 200  # bytes of the piece before in which an edge may begin
 ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 quiet = False
 
 
 class Failed(Exception):
-    """A step failed. The text explains it completely."""
+    """A step failed. The text is all that the user needs."""
 
 
 def say(text):
@@ -93,8 +93,8 @@ def run_step(words, command, log=None, **popen_args):
 
 
 def run_ninja(words, command):
-    """Runs ninja as run_step does. The note is the edge that ninja began last, even while compilers print.
-    Ninja names edges when they begin only on a terminal, so it is given one."""
+    """Runs ninja as run_step does. The note is the edge that ninja began last, even while compilers print. Only on a
+    terminal does ninja name edges when they begin, so it gets one."""
     ours, its = os.openpty()
     with open(ours, "rb", 0) as said, Step(words) as step:
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=its, stderr=its,
@@ -113,7 +113,7 @@ def run_ninja(words, command):
 def _read_edges(terminal, step):
     """Reads what is written to the terminal until its last writer closes it."""
     text = ""
-    with contextlib.suppress(OSError):  # EIO: how a terminal says that nobody is left to write
+    with contextlib.suppress(OSError):  # EIO: the terminal has no writer left
         while piece := terminal.read(1 << 16):
             text += piece.decode(errors="replace")
             edges = EDGE.findall(text[-len(piece) - EDGE_LOOK_BACK:])

@@ -9,15 +9,15 @@ import pathlib
 import subprocess
 import sys
 
-MODELS = ("lru", "fifo", "s3fifo", "sieve")  # that are the same algorithm on both sides
-APART = 0.002  # of all gets: a model that differs by more is named
-PACKAGES = ("libcachesim==0.3.5", "numpy==2.4.6")  # libcachesim, and all of its requirements that it imports
+MODELS = ("lru", "fifo", "s3fifo", "sieve")  # algorithms that are the same on both sides
+APART = 0.002  # share of all gets; a model that differs by more is named
+PACKAGES = ("libcachesim==0.3.5", "numpy==2.4.6")  # libcachesim, and those of its requirements that it imports
 INSTALL_S, RUN_S = 300, 600
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tests/bench/store/referee.py"
 
 
 class Apart:
-    """The figures of our models beside the referee's own. most: the greatest difference."""
+    """Differences between our models and the referee's. most: the greatest one."""
 
     def __init__(self):
         self.most, self._compared, self._named = 0, 0, []
@@ -30,7 +30,7 @@ class Apart:
                 self._named.append(f"{what}, {who}: {100 * ours[who]:.2f} %, libCacheSim {100 * told[who]:.2f} %")
 
     def show(self, words):
-        """Names what differs since the last call."""
+        """Prints the differences found since the last call."""
         print(f"\nFigures of {words} that libCacheSim's own differ from by more than {100 * APART:.1f} points: "
               f"{len(self._named)} of {self._compared}")
         for line in self._named:
@@ -39,13 +39,13 @@ class Apart:
 
 
 class Referee:
-    """reason: why there is none; None while it is not known, or if there is one."""
+    """The package, if it can be had. reason: why it cannot; None if it can, or before that is known."""
 
     def __init__(self, folder):
         self.folder, self._ready, self.reason = pathlib.Path(folder), False, None
 
     def rows(self, **args):
-        """The figure of each policy, by its name; none where there is no referee."""
+        """Returns {policy: figure}, empty without the referee."""
         if not self.is_ready():
             return {}
         words = [word for name, value in args.items() for word in (f"--{name}", str(value))]
@@ -58,7 +58,7 @@ class Referee:
         return str(self.folder / "bin/python")
 
     def is_ready(self):
-        """True if it runs here; it is installed if it was not."""
+        """Installs the package if necessary. True if it runs here."""
         if not self._ready and self.reason is None:
             self._ready = self._is_installed() or (
                 self._run(INSTALL_S, sys.executable, "-m", "venv", str(self.folder)) is not None
@@ -76,7 +76,7 @@ class Referee:
         return done.stdout.strip() == version
 
     def _run(self, seconds, *command):
-        """Returns what it prints; None, and the reason, if it fails."""
+        """Returns a command's output; if it fails None, and sets the reason."""
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   errors="replace", timeout=seconds)

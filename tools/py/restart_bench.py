@@ -1,10 +1,9 @@
 """tools/bench restart: which items survive a stop, a kill and the next start, and how long these take.
 
-The appliance (af_packet, --memory-file on a tmpfs) and Debian's memcached (-e, SIGUSR1) are filled by
-a kernel client, ended and started again. Then the appliance serves four writers that keep a journal, is
-killed amid their writes, and what the journal says is looked for, as often as asked; and a model of the
-store is cut off after its stores. In the same run: what a core checks and repairs by itself, and what a
-request costs with the store in a shared file.
+The appliance (af_packet, --memory-file on a tmpfs) and Debian's memcached (-e, SIGUSR1) are filled by a kernel client,
+ended and started again. Then the appliance serves four writers that keep a journal, is killed during their writes, and
+all keys are compared with the journal, again and again. A model of the store is cut off after any of its stores. In the
+same run: what a core checks and repairs by itself, and what a request costs with the store in a shared file.
 """
 
 import concurrent.futures
@@ -30,12 +29,12 @@ from progress import Failed, Step, say
 
 TMPFS = "/dev/shm"
 CLIENT = pathlib.Path(__file__).with_name("restart_client.py")
-HEAD = 56           # bytes of key, head and rest of the class's size, at most
-# Bytes of a value, MB of them, of how many keys one is deleted (holes), and the mount has huge pages or not.
+HEAD = 56           # most bytes of an item besides its value: key, head, and padding to its class's size
+# Bytes of a value, MB of all values, one key in this many is deleted (0: none), whether the mount has huge pages.
 SHAPES = (1000, 1024, 0, True), (200, 512, 0, True), (40, 192, 0, True), (40, 192, 0, False), (16, 96, 2, True)
 QUICK_SHAPES = (1000, 192, 0, True), (40, 24, 0, True), (16, 12, 2, True)
 REPAIRED = (40, 192), (40, 24)
-CORES = min(2, os.cpu_count())  # that attach
+CORES = min(2, os.cpu_count())  # cores that attach to the store
 # bench_open: MiB and runs of 64 bytes an item.
 ALONE, QUICK_ALONE = (1024, 7), (256, 4)
 REQUESTS, QUICK_REQUESTS = ("udp_get", "udp_set", "tcp_get", "tcp_set"), ("udp_get",)
@@ -43,9 +42,9 @@ TARGETS = ("tests/stress/cuts", "tests/stress/cuts_gaps", "tests/bench/store/ben
            "tests/bench/bench_request")
 STARTS, QUICK_STARTS = 5, 2
 KILLS, QUICK_KILLS = 500, 20
-QUICK_KILLS_S = 25.0  # or as many as fit
+QUICK_KILLS_S = 25.0  # time limit of quick kills
 KILL_MB, FULL_MB, KILL_CORES = 64, 32, 2
-KILLS_A_FILE = 10     # then an empty one: its index grows, and with every second file shrinks
+KILLS_A_FILE = 10     # then a new file begins: its index grows and, in every second file, shrinks
 # Shapes of tests/stress/cuts.c: calls, and the number of cuts for each successor.
 MODEL = {"small": (1600, 25), "crowded": (900, 25), "resized": (160, 30), "pages": (300, 30), "claims": (45, 30),
          "limits": (70, 30), "two": (600, 30), "two-pages": (150, 30)}
@@ -53,11 +52,11 @@ QUICK_MODEL = {"small": (40, 20), "resized": (4, 30), "pages": (6, 30), "two": (
 MODEL_LIMIT_S = ALONE_LIMIT_S = 1800
 SUCCESSORS = re.compile(r"(\d+) cuts, .* (\d+) successors, .* (\d+) opened anew$", re.M)
 WRITES_S = (0.02, 0.4)
-# MB of memory, bytes of a value, level of igzip; the first one is beside dd.
+# MB of memory, bytes of a value, level of igzip (None: not compressed). The first row is compared with dd.
 SAVES = ((4096, 1000, None), (4096, 20_000, None), (2048, 64, None), (2048, 1000, 0))
 QUICK_SAVES = ((768, 1000, None), (256, 64, None), (256, 1000, 0))
 SAVE_ROUNDS, QUICK_SAVE_ROUNDS = 5, 2
-# A snapshot beside gets: MB of memory, bytes of a value, ms of gets without it and beside it, as many rounds.
+# A snapshot beside gets: MB of memory, bytes of a value, ms of gets with and without it, rounds.
 SNAPSHOT, QUICK_SNAPSHOT = (1024, 1000, 3000, 7), (192, 1000, 1000, 3)
 SAVED = re.compile(r"saved (\d+) items, .* in ([\d.]+) s .*, snapshot_skew_ms (\d+)$", re.M)
 PEER_HOST = "127.0.0.1"
@@ -104,7 +103,7 @@ class RestartBed(Bed):
     # ---- the appliance ----
 
     def take_pages(self, huge):
-        """The file of the next starts is on a mount with huge pages, or on one as /dev/shm is."""
+        """Chooses the mount for the file of later starts: one with huge pages, or one like /dev/shm."""
         self._memory = (self._huge if huge else self._folder) / "memory"
 
     def page_kb(self):
@@ -113,7 +112,7 @@ class RestartBed(Bed):
         return 2048 if re.search(r"^ShmemPmdMapped: +[1-9]", text, re.M) else 4
 
     def keeping(self):
-        """Returns the options by which a next process finds this one's items."""
+        """Returns the options by which a later process finds this one's items."""
         return ["-e", str(self._memory), "--keep-for", "always"]
 
     def start(self, mebibytes, cores=1):
@@ -291,7 +290,8 @@ def opened(programs, mebibytes, runs, cores):
 
 
 def measure_alone(programs, quick, figures):
-    """In memory of huge pages, half full, by CPU time, that of the slowest core: the least of some runs."""
+    """Measures attachments and repairs in memory of huge pages, half full: the CPU time of the slowest core, the least
+    of some runs."""
     mebibytes, runs = QUICK_ALONE if quick else ALONE
     with Step(f"checks and repairs of {mebibytes} MiB on one core, and on {CORES}"):
         (attached, repaired), (shared, _) = (opened(programs, mebibytes, runs, cores) for cores in (1, CORES))
@@ -363,7 +363,8 @@ def measure_kills(bed, client, quick, figures):
 
 
 def measure_model(programs, quick, figures):
-    """Cut off after stores of its write paths, repaired by another process, judged: no lie, or Failed."""
+    """Runs the model: it is cut off after stores of its write paths, repaired by another process, and judged. Failed if
+    it lies."""
     shapes = QUICK_MODEL if quick else MODEL
 
     def run(shape):
@@ -396,7 +397,7 @@ def dd(path, megabytes):
 
 
 def measure_save(programs, quick, figures):
-    """A store's items to the disk of the build folder and back, and dd of as many bytes, by turns."""
+    """Saves a store's items to the disk of the build folder and loads them, in turns with dd of as many bytes."""
     program, lines = programs / "tests/bench/store/bench_save", []
     with tempfile.TemporaryDirectory(prefix="saved-", dir=programs) as folder:
         path = pathlib.Path(folder) / "items"
@@ -425,7 +426,7 @@ def measure_save(programs, quick, figures):
 
 
 def measure_snapshot(programs, quick, figures):
-    """Measures gets of one client at a time, without a save and beside saves of all items, by turns."""
+    """Measures gets of one client, without a save and beside saves of all items in turns."""
     mebibytes, size, ms, rounds = QUICK_SNAPSHOT if quick else SNAPSHOT
     keys, ratios, saves = keys_of(size, mebibytes), [], []
     with tempfile.TemporaryDirectory(prefix="saved-", dir=programs) as folder, SnapshotBed(programs) as bed, \
@@ -451,8 +452,8 @@ def measure_snapshot(programs, quick, figures):
 
 
 class Memcached:
-    """Filled and stopped before the appliance has its turn; started again when it has been down for
-    longer than PEER_AWAY_S: at once it takes its own file for one of the future (1.6.18)."""
+    """A memcached that is filled and stopped before the appliance's turn, and is started again when it has been down
+    for PEER_AWAY_S. Started sooner, memcached 1.6.18 refuses its file as one from the future."""
 
     def __init__(self, bed, quick):
         size, mebibytes, *_ = (QUICK_SHAPES if quick else SHAPES)[0]

@@ -9,13 +9,12 @@
     anew               the server begins empty, and so does the journal
     converts SECONDS   {"stage": the conversion's of flash, once there is one, or idle}
     write SEED FULL    four writers with a journal: first what it says is checked, {"checked": ...};
-                       then they write until the next line, {"acknowledged": ...}: a server that was
-                       killed says nothing, and its kernel knows nothing of it. Beside them a crowd of
-                       keys that nobody looks for makes the index grow; with FULL 1 it takes more than the
-                       memory, so that the index shrinks, too, and pages change their class
+                       then they write until the next line, {"acknowledged": ...}, since a killed server closes no
+                       connection. Beside them a crowd of keys that are not checked makes the index grow; with FULL 1 it
+                       exceeds the memory, so that the index shrinks, too, and pages change their class
 
-The journal has for each key what a get may return: None is a miss. A write that is under way adds to
-it; its acknowledgement leaves one value. Unless the memory is full no key is evicted.
+The journal has for each key what a get may return: None is a miss. A write under way adds its value to these; its
+acknowledgement leaves only that value. Unless the memory is full no key is evicted.
 """
 
 import contextlib
@@ -30,11 +29,11 @@ WAIT_S = 30
 BATCH = 200
 WRITERS, KEYS = 4, 150
 LARGE_BYTES = 60_000
-EXPIRED_S = 3.0  # an expiry of 1 s has passed then, by any clock's second
-CROWD_SMALL, CROWD_SMALL_KEYS = 16, 40_000  # for which the smallest index grows
-CROWD_LARGE, CROWD_LARGE_KEYS = 3000, 12_000  # more than FULL_MB
+EXPIRED_S = 3.0  # after this time an expiry of 1 s has passed on every clock
+CROWD_SMALL, CROWD_SMALL_KEYS = 16, 40_000  # bytes and keys with which the smallest index grows
+CROWD_LARGE, CROWD_LARGE_KEYS = 3000, 12_000  # bytes and keys that exceed FULL_MB
 CROWD_LOOK = 10               # batches
-CLASSES = 40                  # slab classes, at most
+CLASSES = 40                  # most slab classes
 
 
 class Line:
@@ -192,7 +191,7 @@ class Crowd:
             while True:
                 for _ in range(CROWD_LOOK):
                     self._set(line, full)
-                if full:  # it evicts what is not used
+                if full:  # unused keys are evicted
                     line.ask(b"slabs reassign -1 %d" % rng.randint(1, CLASSES))
                 self.look(line)
         except OSError:
@@ -250,7 +249,7 @@ class Writer:
             return self._try(line, key, old + b"+%d" % self.written, b"append " + key + b" 0 0",
                              b"+%d" % self.written)
         if kind == 7:
-            cas = line.get_many([key], b"gets").get(key, (None, b"0"))[1]  # evicted meanwhile
+            cas = line.get_many([key], b"gets").get(key, (None, b"0"))[1]  # the key may have been evicted meanwhile
             new = b"cas %d" % self.written
             self.may[key] = {old, new}
             line.send(b"cas %s 0 0 %d %s\r\n%s\r\n" % (key, len(new), cas, new))
@@ -289,7 +288,7 @@ class Writer:
 
 
 def flush(line, writers):
-    """Flushes while no writer is active. The kill follows soon."""
+    """Flushes while no writer is active, shortly before the kill."""
     if line.ask(b"flush_all") == b"OK":
         for w in writers:
             w.may, w.dead_at = {key: {None} for key in w.may}, {}
@@ -333,7 +332,7 @@ class Journal:
         return self._before
 
     def sums(self):
-        """Returns the sums over all that was written, pages that moved, and lookups that found the index changed."""
+        """Returns sums of the writes, of pages that moved, and of looks at the index that found it changed."""
         of_now = {"acknowledged": sum(w.acknowledged for w in self.writers), "grown": self.crowd.grown,
                   "shrunk": self.crowd.shrunk, "moved": self.crowd.moved}
         return {name: self._before[name] + value for name, value in of_now.items()}

@@ -1,7 +1,7 @@
 """NIC profiles for users who may not lock much memory.
 
-The af_packet driver locks its rings (MAP_LOCKED), 32 MB a queue as the profile has it. Root may; a
-user's limit is 8 MB on Debian. So without root the profiles are copied with rings that fit.
+The af_packet driver locks its rings in memory (MAP_LOCKED), by its profile 32 MB a queue. Root may lock that much, and
+a user of Debian 8 MB. So without root the profiles are copied with smaller rings.
 """
 
 import re
@@ -22,7 +22,7 @@ def that_fit(profiles, copies, cores):
     text = (profiles / "af_packet.yaml").read_text()
     profile_frames = int(re.search(r"framecnt=(\d+)", text).group(1))
     ring_bytes = FRAME_BYTES * RINGS_PER_CORE * cores
-    # A quarter of the limit is left to others of this user.
+    # A quarter of the limit is left to other programs of this user.
     if hard == resource.RLIM_INFINITY or hard * 3 // 4 >= profile_frames * ring_bytes:
         return profiles
     frames = profile_frames

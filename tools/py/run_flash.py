@@ -1,8 +1,8 @@
 """tools/run --flash SIZE: a second tier on a file, and the proof that it has the items that memory lacks.
 
-The file lies in the build folder, on whatever disk that is. Half as many items again as memory holds are
-stored and asked for: what comes back beyond those that memory has comes from flash. Every value is checked.
-A slow disk makes the tier forget items: those that it had no time to take, and those that it did not read in time.
+The file lies in the build folder. One and a half times the items that memory holds are stored and requested, so a third
+of the hits come from flash. Every value is checked. A slow disk makes the tier forget items that it had no time to
+write or to read.
 """
 
 import os
@@ -13,7 +13,7 @@ import netns
 from progress import Failed, say
 
 SIZE = re.compile(r"[0-9]+[mgtMGT]?")
-OF_MEMORY = 1.5        # stored, in multiples of the memory
+OF_MEMORY = 1.5        # bytes stored, in multiples of the memory
 VALUE, KEY = 2000, b"flash:%06d"
 KEYS_A_GET = 50
 FOUND_LEAST = 0.99     # a cache may forget
@@ -22,7 +22,7 @@ LOAD_OF_MEMORY = 3
 
 
 class Flash:
-    """The file, which is removed when we end."""
+    """The tier's file, which is removed at the end."""
 
     def __init__(self, folder, name, size, wire, port):
         self.path, self.size = folder / f"flash-{name}", size

@@ -1,7 +1,7 @@
 """tools/run --load: clockoo-load in the client's namespace, so that the live line has something to show.
 
-It drives the client's end of the wire itself, with an address of its own beside the kernel's, and checks
-every value. On two CPUs it brings the appliance several times what a kernel client does.
+It drives the client's end of the wire itself, with an address of its own beside the kernel's, and checks every value.
+On two CPUs it sends the appliance several times the requests of a kernel client.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ END_S = 5.0
 def command(build, wire, name, profiles, port, keys, more):
     """Returns the command, on the first CPU, which the appliance takes last."""
     cpu = min(os.sched_getaffinity(0))
-    if wire.port == "user":  # a network of its own, in which the host is the same 10.0.2.2
+    if wire.port == "user":  # port user has a network of its own, in which the host is 10.0.2.2, too
         return [str(build / "tests/load/clockoo-load"), "--port", "user", "--server", f"{wire.here_inside}:{port}",
                 *_common(name, profiles, keys, more, cpu)]
     net, _, _ = wire.host.rpartition(".")

@@ -79,7 +79,7 @@ def parse(argv):
     p.add_argument("--build", type=pathlib.Path)
     p.add_argument("--no-build", action="store_true")
     p.add_argument("-q", "--quiet", action="store_true")
-    # argparse takes a value that begins with a dash for an option, unless it is glued on.
+    # argparse treats a value that begins with a dash as an option, unless `=` joins them.
     glued = []
     for word in argv:
         if glued and glued[-1] in ("--exec", "--server-args"):
@@ -124,7 +124,7 @@ def server_command(args, wire, name, profiles, more=()):
              "--probe", "off"]  # no other host is on this wire
     cpus = sorted(os.sched_getaffinity(0))
     if args.cores is None:
-        pass  # its default, or what --server-args says
+        pass  # the port is the default, or that of --server-args
     elif args.cores > len(cpus):
         pairs = (f"{i}@{cpus[i % len(cpus)]}" for i in range(args.cores))
         words += ["--lcores", ",".join(pairs)]

@@ -1,7 +1,8 @@
-"""Two zones of two appliances and a shadow, with memcached's proxy in each zone: drivers-config/fleet/zones.lua as it stands.
+"""Two zones of two appliances and a shadow, with memcached's proxy in each zone, which runs
+drivers-config/fleet/zones.lua.
 
-The appliances are on port user, at free ports of the loopback; their items are in memory files, so that one
-that was killed returns with them. The proxy is a memcached that was built with --enable-proxy.
+The appliances use the host's sockets (--port user) at free ports of the loopback. Their items are in memory files, so a
+killed one returns with its items. The proxy is a memcached that was built with --enable-proxy.
 """
 
 import collections
@@ -54,7 +55,7 @@ def await_service(port, child):
 
 
 class Box:
-    """An appliance with its own port, which stays the same after each kill and start."""
+    """An appliance that has the same port after each kill and start."""
 
     def __init__(self, program, name, folder, keeps):
         self.name, self.port, self.process = name, netns.free_port(HOST), None

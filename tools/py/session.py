@@ -23,8 +23,8 @@ def _nc(wire, port, text):
     return done.stdout
 
 
-# Any byte is an answer, and so is the end of the connection: a server of the binary protocol closes on text,
-# and one that requires a client certificate refuses us.
+# Any byte counts as an answer, and so does the end of the connection: a server of the binary protocol closes on text,
+# and one that requires a client certificate refuses ours.
 PROBE = """
 import socket, ssl, sys
 context = ssl.create_default_context()
@@ -74,7 +74,7 @@ def show_commands(wire, port, userns):
     if wire.client is None:
         inside = ""
     elif userns:
-        # A process that keeps the client's namespace within reach of its owner.
+        # A process in the client's namespace, by which the user can enter it.
         holder = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", *netns.inside(wire.client), "sleep", "infinity"],
             stdin=subprocess.DEVNULL, start_new_session=True)

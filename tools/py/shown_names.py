@@ -36,10 +36,10 @@ SETUPS = {
     "a front by the kernel": ["--port", "null", "--front-servers", "unix:/nowhere/memcached.sock:1 a"],
     "a front with TLS": ["--port", "null", "--front-servers", "10.99.0.9:11211:1 a", "--front-tls-ca", "FOLDER/cert"],
 }
-OPTIONAL = ("a tap", "TLS", "a front with TLS")  # a machine may have no tap; a program, no OpenSSL
+OPTIONAL = ("a tap", "TLS", "a front with TLS")  # setups that some machines (no tap) or programs (no OpenSSL) lack
 CERTIFICATE = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=shown"]
-# Names that only an appliance with servers, with a tier that is being converted, on a cloud's NIC, on a bond, or that
-# shares its NIC with the kernel, has.
+# Names that no setup here has: they need servers, a tier under conversion, a cloud's NIC, a bond, or a NIC shared with
+# the kernel.
 NOT_HERE = re.compile(r"flash_convert_\w+|nic_\w+_allowance_\w+|kernel_(?:written|drop_refused|read)|bond_\w+")
 
 
@@ -66,7 +66,8 @@ def get(path, what):
 
 @contextlib.contextmanager
 def served(program, name, *more):
-    """Runs such an appliance. Yields its folder, in which HTTP is at `http`; None: this machine cannot run it."""
+    """Runs an appliance of this setup. Yields its folder, whose socket `http` serves HTTP; None: this machine cannot
+    run it."""
     with tempfile.TemporaryDirectory(prefix="clockoo-shown-") as folder:
         with open(f"{folder}/flash", "wb") as file:
             file.truncate(FLASH_MB << 20)
@@ -107,7 +108,7 @@ def table(reply):
 
 def sections():
     """Returns {reply: names} of STATS.md, completed from the program's tables."""
-    found = {reply: table(reply) for reply in TABLES}  # the page need not name them
+    found = {reply: table(reply) for reply in TABLES}  # rows that a page need not name
     for part in STATS.read_text().split("\n## ")[1:]:
         reply, _, text = part.partition("\n")
         names = counters(text)
@@ -115,7 +116,7 @@ def sections():
             if re.fullmatch(r"(?:[a-z][a-z0-9_]*\b ?)+", line.strip()) and ("_" in line or reply == "stats"):
                 names += line.split()
         names += [n for n in (table(reply) if reply in TABLES else []) if n not in names]
-        found[reply] = [n for n in names if n != "name"]  # a label
+        found[reply] = [n for n in names if n != "name"]  # "name" is a label
     return found
 
 
@@ -124,7 +125,7 @@ def shown(metrics, everything):
     helped = set(re.findall(r"^# HELP \S+ (stats(?: \w+)?) (\S+?):?(?: .*)?$", metrics, re.M))
     pages = {(reply if reply == "stats" else f"stats {reply}", n) for reply, rows in everything.items() if isinstance(rows, dict)
              for name, row in rows.items() for n in ([name, *row] if isinstance(row, dict) else [name])}
-    # A row of the latency table stands before its figures.
+    # In /metrics a row of the latency table is followed by its figures.
     latency = {("stats latency", name) for name in everything.get("latency", {})}
     return (helped & pages) | latency
 
@@ -148,7 +149,7 @@ def loaded(load, folder):
 
 
 def all_shown(program, load=None):
-    """Returns {setup: rows that it shows, or None}. load: a load generator, which is the client of one of them."""
+    """Returns {setup: rows that it shows, or None}. load: the load generator's path, a client of one setup."""
     found = {}
     for name in SETUPS:
         with contextlib.ExitStack() as undo:

@@ -9,8 +9,8 @@ MIB = 1 << 20
 
 
 def sizes_counts(quick):
-    """By mebibytes and the longest value: ours, with the eviction that is the default, memcached's, and the
-    best possible one's."""
+    """Returns counts by mebibytes and longest value: ours with the default eviction, memcached's, and those of the best
+    possible eviction."""
     counts = {}
     for mebibytes in (16, 64) if quick else (16, 64, 256):
         for most in (4000, 60000):
@@ -26,7 +26,7 @@ SHARES = ("requested", "rounding", "retired", "free", "magazines", "tails", "mov
 
 
 def sizes_versus(bench, name, ours, theirs):
-    """The ratios of hits and items; a line of them."""
+    """Keeps the ratios of hits and items, and returns a line of them."""
     hits = bench.keep(f"hits_{name}", [ours["hit"] / theirs["hit"]], 3)
     items = bench.keep(f"items_{name}", [ours["items"] / theirs["items"]], 3)
     return [f"{100 * ours['hit']:.2f} %", f"{100 * theirs['hit']:.2f} %", f"{hits:.3f}",
@@ -36,8 +36,8 @@ def sizes_versus(bench, name, ours, theirs):
 
 
 def equal_memories(ours, theirs, beside):
-    """By what is equal, how it is called and our -m in MB: memcached's pages; the memory of its process, beside the
-    store's; the same, beside that of the appliance."""
+    """Returns, for each kind of equal memory, its words and our -m in MB: that of memcached's pages; of its process,
+    for the store alone; of its process, for the whole appliance."""
     return (("equal_memory", "as its pages", theirs["page_mb"]),
             ("at_equal_memory", "store as its process", ours["page_mb"] + theirs["pss_mb"] - ours["pss_mb"]),
             ("all_told", "process as its process", theirs["pss_mb"] - beside))

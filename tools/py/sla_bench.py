@@ -1,10 +1,9 @@
 """tools/bench sla: the highest rate that meets an SLO about latency, setting by setting.
 
-The literature has two SLOs: the average round trip within 1 ms (the Intel paper of 2014 on
-memcached), and the 99th percentile within it (the memtier studies). For both of them clockoo-load
-raises its rate over vhost (open loop, Poisson) until the SLO is violated, and closes in on the
-knee. Settings differ from the base in one thing each; what is the appliance's own (cores, -R, --burst)
-has it started anew.
+The literature has two SLOs: the average round trip within 1 ms (the Intel paper of 2014 on memcached), and the 99th
+percentile within it (the memtier studies). For both of them clockoo-load raises its rate over vhost (open loop,
+Poisson) until the SLO is violated, and closes in on the knee. Each setting differs from the base in one thing. The
+appliance is started again for one of its options (cores, -R, --burst).
 """
 
 import argparse
@@ -16,21 +15,21 @@ from progress import say
 from vs_bed import KEYS, VsBed
 
 CONNECTIONS = 50
-DEEP = 32  # requests on their way of a connection, where the turn's share of them is what differs
-# values of --vary: the largest, and those of a full run
+DEEP = 32  # requests of a connection in flight, where settings of -R are compared
+# {thing to vary: (largest value of --vary, values of a full run)}
 VARIES = {"connections": (1000, (1, 10, 50, 200)), "cores": (64, (1, 2)),
           "requests": (65535, (1, 20, 100)), "batch": (64, (8, 32, 64))}
 QUICK_VARIES = [("connections", (10, 50))]
 VALUES_MAX = 16
 LIMIT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)(us|ms)")
-SLO_FIELDS = {"avg": "mean_us", "p99": "p99_us"}  # and which figure of a point is meant
+SLO_FIELDS = {"avg": "mean_us", "p99": "p99_us"}  # {SLO: the figure of a point that it limits}
 ROUNDS, QUICK_ROUNDS = 5, 3
 RUN_S, QUICK_RUN_S = 0.5, 0.25
 WARM_S = 0.05
 TURN_LIMIT_S = 300
-ALONE = 0.9  # share of its CPUs: with less, slices of neighbours are in a server's p99
+ALONE = 0.9  # share of its CPUs that a server must have: with less, pauses by other work are in its p99
 
-# options: the appliance's. Equal ones are measured once, whatever they are called.
+# options: the appliance's. Equal settings are measured once, under all their names.
 Setting = collections.namedtuple("Setting", "connections cores depth options")
 
 
@@ -66,7 +65,7 @@ def limit_us(text):
 
 
 class SlaBed(VsBed):
-    """An appliance over vhost with as many generator cores as it has cores, a CPU each; no peers."""
+    """An appliance over vhost, and a generator with as many cores, each on a CPU of its own."""
 
     SIDES = ("s",)
 
@@ -109,7 +108,8 @@ class SlaBench(Figures):
             self.figures[f"sla_{slo}_limit_us"] = limit_us(text)
 
     def leave_out(self, labels):
-        """{label: setting} without those that this machine cannot show; each is said, with its reason."""
+        """Returns {label: setting} without those that this machine cannot measure, and prints a line with the reason
+        for each of these."""
         left = {}
         for label, one in labels.items():
             if lack := self.bed.lacks(one.cores):
@@ -119,7 +119,7 @@ class SlaBench(Figures):
         return {label: one for label, one in labels.items() if not self.bed.lacks(one.cores)}
 
     def measure(self, settings):
-        """Each setting once; those of one appliance one after the other, in every round."""
+        """Measures each setting once in every round, those of one appliance one after the other."""
         groups = {}
         for one in dict.fromkeys(settings):
             groups.setdefault((one.cores, one.options), []).append(one)

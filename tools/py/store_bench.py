@@ -29,15 +29,15 @@ PROGRAMS = ("bench_fill", "bench_get", "bench_mixed", "bench_space", "bench_miss
             "bench_turns")
 OWN = "clockoo"
 MISS_KEYS = 1_310_720
-WORKING_SET_BYTES = 64  # bytes that a key of the working set counts in the part miss
-# glibc: ask for huge pages under the heap, so that all tables have the same.
+WORKING_SET_BYTES = 64  # bytes that the part miss counts for a key of the working set
+# glibc then has huge pages under the heap, so that all tables have the same pages.
 HUGE_HEAP = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-COUNTS_AT_ONCE_MAX = 4  # each has up to 2 GB
+COUNTS_AT_ONCE_MAX = 4  # a count takes up to 2 GB
 LOOK_S = 0.1
 
 
 class Job:
-    """A program of the benches. note is its latest word, done the future of its rows by part."""
+    """A running program of the benches. note: its last line of progress. done: the future of its rows by part."""
 
     def __init__(self, command, mebibytes_of_peer=None):
         self.command, self.mebibytes_of_peer = command, mebibytes_of_peer
@@ -77,7 +77,7 @@ class Job:
 
 
 class Steered:
-    """with Steered(program, *args) as sets: a bench_set that measures what it is asked for."""
+    """A bench_set that measures what it is asked for: with Steered(program, *args) as sets."""
 
     def __init__(self, program, *args):
         self._command = [str(program), *map(str, args), "--steered"]
@@ -114,9 +114,9 @@ class Steered:
 
 
 class Bench(Figures):
-    """with Bench(folder, quick) as bench: what still runs at the end is ended. before: the folder of
-    the programs of another tree, with which ours take turns. referee: libCacheSim (referee_bench.py), or
-    None."""
+    """A run of tools/bench store: with Bench(folder, quick) as bench. Programs that still run at the end are ended.
+    before: the folder of the programs of another tree, with which ours take turns. referee: libCacheSim
+    (referee_bench.py), or None."""
 
     def __init__(self, folder, quick, trace=None, before=None, referee=None):
         self.folder, self.quick, self.trace, self.before = folder, quick, trace, before
@@ -167,7 +167,7 @@ class Bench(Figures):
                 try:
                     return job.done.result(timeout=LOOK_S)
                 except concurrent.futures.TimeoutError:
-                    # While it waits for its turn: what has it.
+                    # While the program waits for its turn, show the one that runs.
                     step.note = job.note or next((other.note for other in self._jobs
                                                   if other.note and not other.done.done()), "")
 
@@ -234,7 +234,8 @@ def get_lines(bench, by, kind, threads):
 
 
 def get_filled(bench, rows):
-    """Ours by the best of those to beat as the last insert left them: overflow bits are as many as ever were set."""
+    """Keeps ours relative to the best competitor in tables as the last insert left them, with all overflow bits set by
+    then."""
     for kind in ("hit", "miss"):
         by = collections.defaultdict(list)
         for row in rows:
@@ -320,7 +321,7 @@ def memcached(mebibytes):
 
 
 def memory_counts(quick):
-    """Counts by mebibytes, ours and memcached's. The longest comes first, since the others fit beside it."""
+    """Returns counts by mebibytes, ours and memcached's. The longest comes first, so that the others run beside it."""
     return {mebibytes: [("bench_space", ("--memory", mebibytes), peer)
                         for peer in (mebibytes, None)]
             for mebibytes in ((1024, 64) if quick else (1024, 256, 64))}
@@ -344,14 +345,14 @@ def memory(bench):
 
 
 def miss_is_valid(quick, only=None):
-    """Yields by share of the working set: keys, kilobytes, and the counts to measure."""
+    """Yields for each share of the working set: keys, kilobytes, and the counts to measure."""
     operations = 500_000 if quick else 10_000_000
     counts = {}
     for share in (0.2, 0.6) if quick else (0.025, 0.05, 0.1, 0.2, 0.4, 0.6):
         if only is not None and f"{share * 100:g}" != only:
             continue
-        # Few keys, so that even a large cache changes its contents while it warms up; but the
-        # store needs 8 MB.
+        # Few keys, so that even a large cache changes its contents while it warms up, but enough for the store's least
+        # memory, 8 MB.
         keys = max(0 if quick else MISS_KEYS, round(STORE_MIN_BYTES / (WORKING_SET_BYTES * share)))
         kilobytes = max(STORE_MIN_BYTES, int(keys * WORKING_SET_BYTES * share)) >> 10
         args = ("--keys", keys, "--memory", kilobytes, "--operations", operations)
@@ -493,7 +494,7 @@ SETS = ("new", "new_2t", "new_alone", "overwrite", "overwrite_2t", "overwrite_al
 
 
 def ns_of_both(programs, what):
-    """Returns the mean of two processes at once: the most that the machine gives two threads that share nothing."""
+    """Returns the mean of two processes at once, which is the best that two threads can reach that share nothing."""
     for program in programs:
         program.ask(what)
     return statistics.mean(program.told() for program in programs)
@@ -576,7 +577,7 @@ def run(bench, parts, keep):
     for part in sorted(parts, key=lambda p: not p.startswith("memory")):
         for count in counts_of(bench, part):
             bench.ahead(count)
-    # The parts that count come first and wait for their counts, so the others run alone.
+    # Parts that only count come first, and wait for their counts. So parts that measure time run alone.
     for part in sorted(parts, key=lambda p: not counts_of(bench, p)):
         name, _, only = part.partition(":")
         PARTS[name](bench, *([only] if only else []))

@@ -1,10 +1,10 @@
 """Part of tools/bench operate: TLS gets and handshakes a second of a core, beside Debian's memcached.
 
-Run as a program in the namespace of an appliance's clients, it measures both in turns and prints a line of JSON:
-gets and handshakes by the second of processor time that the server took. What a client of one CPU can ask for does
-not decide then. memcached, one thread, is reached over loopback; its time is what the kernel counts for it, sockets
-included; the appliance's that of its busy turns (core_busy_ns), TCP included. Requests of more than a record are not asked
-for: memcached 1.6.18 waits for bytes that it has.
+Run as a program in the namespace of an appliance's clients, it measures both in turns and prints a line of JSON: gets
+and handshakes by the second of processor time that the server took. So it does not matter how fast a client of one CPU
+can send. memcached, one thread, is reached over loopback; its time is what the kernel counts for it, sockets included;
+the appliance's that of its busy turns (core_busy_ns), TCP included. Requests longer than a record are left out, since
+memcached 1.6.18 then waits for bytes that it has received.
 """
 
 import json
@@ -118,7 +118,7 @@ def measure(folder, quick):
 
 
 def measure_front(folder, quick, places):
-    """Returns the gets by the second of processor time, in thousands, of each NAME=HOST:PORT:PID in turns."""
+    """Measures each NAME=HOST:PORT:PID in turns. Returns thousand gets for a second of processor time."""
     context = ssl.create_default_context(cafile=f"{folder}/ca.pem")
     context.check_hostname = False
     servers, found = {}, {}

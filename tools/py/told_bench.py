@@ -1,9 +1,9 @@
 """The part told of tools/bench store: all memory of a program, divided by the items that it keeps when full.
 
-The appliance runs as a program in ordinary pages, one core, connections as by default. clockoo-load fills it
-over memif until it evicts, and then ends; the process's PSS and hugepages count. Debian's memcached is filled
-over its socket until it evicts (bench_space), and is counted in the same way. Beside -m: the same figure less
--m, for the ports that need no client.
+The appliance runs as a program in ordinary pages, one core, connections as by default. clockoo-load fills it over memif
+until it evicts, and then ends; the process's PSS and hugepages count. Debian's memcached is filled over its socket
+until it evicts (bench_space), and is counted in the same way. It also measures the memory of the process minus -m, for
+ports that need no client.
 """
 
 import os
@@ -21,7 +21,7 @@ MIB = 1 << 20
 SHAPES = ((16, 32), (30, 200), (40, 1000), (60, 4000))  # bytes of key and value
 SMALL_MB, LARGE_MB = 256, 1024
 SMALL_SHAPES = ((16, 32), (40, 1000))
-BESIDE_ITEM = 14    # bytes of header and index, at least
+BESIDE_ITEM = 14    # least bytes of an item's header and index entry
 SPARE = 1.05        # keys stored, as a multiple of those that would fit without other memory
 EVICTED_SHARE = 64  # memory counts as full once one item in this many was evicted
 CONNS, CORES = 1024, 1
@@ -60,7 +60,7 @@ def rings_bytes(pid):
 
 
 class Program:
-    """The appliance, ready; ended with the block. counts: what it said at its end."""
+    """A running appliance, which ends with the block. counts: the counters that it printed at its end."""
 
     def __init__(self, path, folder, mebibytes, port):
         self.socket, self.counts = str(pathlib.Path(folder, "port")), {}
@@ -103,7 +103,7 @@ class Program:
 
 
 def beside(path, port):
-    """Returns the bytes beside -m, and how many of them are the kernel's rings."""
+    """Returns the bytes of memory besides -m, and how many of them are the kernel's rings."""
     with tempfile.TemporaryDirectory(prefix="clockoo-bench-") as folder, \
             Program(path, folder, BESIDE_MB, port) as program:
         return memory_bytes(program.pid) - BESIDE_MB * MIB, rings_bytes(program.pid)

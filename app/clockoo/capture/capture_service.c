@@ -29,16 +29,16 @@ struct capture_service {
 	struct capture_from from;
 	int listener, client;
 	enum state state;
-	uint64_t due_ns; /* of CLOCK_MONOTONIC; when the present state times out */
+	uint64_t due_ns; /* when the present state times out, on CLOCK_MONOTONIC */
 	uid_t starter;   /* the user who started the appliance */
 	struct capture_request request;
 	struct capture_rule rule;
 	struct capture *rings[2 * CORES_MAX]; /* one per queue of each NIC */
 	uint32_t ring_count;
-	struct region memory;        /* of the rings */
-	uint64_t begun_ns, ended_ns; /* of the capture, on the cores' clock */
-	uint64_t frames;             /* put into messages */
-	uint64_t bytes;              /* sent to the client */
+	struct region memory;        /* memory of the rings */
+	uint64_t begun_ns, ended_ns; /* begin and end of the capture, on the cores' clock */
+	uint64_t frames;             /* frames put into messages */
+	uint64_t bytes;              /* bytes sent to the client */
 	enum capture_reason reason;  /* why the capture has ended */
 	bool full;                   /* --count or --size is reached: no further frame is sent */
 	bool summed;                 /* the statistics are in the message, or sent */

@@ -35,8 +35,9 @@
 /* A client repeats a SYN after 1 s. LAST and IDLE take half of that; routers must have left within
  * the other half, so that the repeated SYN reaches another host. */
 #define DRAIN_LAST_NS (250 * NS_PER_MS)
-/* In this time the hook of a routing daemon notices that the appliance is not ready. ANYCAST gives
- * more, since the hook also withdraws the route, by programs that a busy host may start late. */
+/* In this time the hook of a routing daemon notices that the appliance is not ready. With ANYCAST
+ * it gets more time, since it also withdraws the route, by programs that a busy host may start
+ * late. */
 #define DRAIN_QUIET_NS   NS_PER_S
 #define DRAIN_ROUTERS_NS (3 * NS_PER_S)
 

@@ -180,7 +180,7 @@ flash_doctor(struct advice_list *list, const struct config *cfg)
 	strcpy(path, cfg->flash.device);
 	if (stat(path, &st) == 0)
 		judge_alignment(list, path);
-	else if (stat(dirname(path), &st) != 0) /* not made yet: the folder decides */
+	else if (stat(dirname(path), &st) != 0) /* no file yet: its folder decides */
 		return;
 	if (!S_ISBLK(st.st_mode))
 		judge_file_system(list, path);

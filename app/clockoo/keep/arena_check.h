@@ -34,7 +34,7 @@ struct arena_check {
 	uint32_t pid;       /* process of the file's page; 0: none */
 	bool dirty;         /* a start would have to repair it */
 	uint64_t bytes;     /* of the file */
-	uint64_t allocated; /* of the file, those that take memory */
+	uint64_t allocated; /* bytes of the file that take memory */
 	char words[ARENA_WORDS];
 };
 

@@ -1,9 +1,9 @@
 /*
  * arena_file.h - the store's memory in a file (--memory-file), from the start to the stop.
  *
- * Shape:  the start opens, locks and maps the file before DPDK starts, so that it is refused early.
- *         The store gets the memory when all other parts exist. From then on the control thread
- *         writes heartbeats.
+ * Shape:  the start opens, locks and maps the file before DPDK starts, so that a file that cannot
+ *         be used is refused early. The store gets the memory when all other parts exist. From then
+ *         on the control thread writes heartbeats.
  * Owner:  the caller. Without --memory-file the functions do nothing.
  * Thread: main; but the control thread calls arena_file_tick.
  * Errors: struct error. If no item is kept, a line on stderr says why.
@@ -37,7 +37,8 @@ struct arena_file {
 	struct serve_restart restart;
 	bool flushed; /* a delayed flush_all came due while the cache was down */
 	bool started; /* the page counts this start as an attempt */
-	/* CLOCK_BOOTTIME at which service began; 0: earlier crashes are forgiven. */
+	/* CLOCK_BOOTTIME at which service began; 0: the cache has served long enough for earlier
+	 * crashes not to count any more. */
 	uint64_t ready_ns;
 	struct beat beat;
 	struct watchdog cores; /* notices a core that is stuck */

@@ -41,7 +41,7 @@ struct memory_save {
 	_Atomic bool settled; /* in service, and no load uses the store's last core */
 	struct save_paths paths;
 	int lock_fd;           /* holds the lock until the process ends */
-	struct save_look look; /* of the file's head */
+	struct save_look look; /* facts of the file's head */
 	int64_t shift_s;       /* see save_load.h */
 	pthread_t thread;
 	bool clocks_read; /* beat is valid */

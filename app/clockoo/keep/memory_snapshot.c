@@ -9,8 +9,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define NAP_NS                                                                                     \
-	(10 * NS_PER_MS) /* between two looks for the end, while the rate lets it wait, at most */
+#define NAP_NS (10 * NS_PER_MS) /* longest sleep for the rate: a cancel is noticed after it */
 
 static uint64_t
 snapshot_now_ns(void *arg)

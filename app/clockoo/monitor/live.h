@@ -45,7 +45,7 @@ struct live {
 	uint64_t last[LIVE_FIGURES];                      /* counts at the last line */
 	uint64_t last_ns;                                 /* time of the last line */
 	uint64_t busy_ns[CORES_MAX], total_ns[CORES_MAX]; /* by core, at the last line */
-	struct front_load front;                          /* of the last second; only for a front */
+	struct front_load front;                          /* the last second's; only of a front */
 	struct recent_most items, item_bytes;             /* only for a front's copies */
 };
 

@@ -17,16 +17,16 @@
 #include "telemetry/telemetry.h"
 
 struct watchdog {
-	uint64_t heartbeat_ns;     /* time between two; 0: the manager expects none */
-	uint64_t due_ns;           /* of the next heartbeat */
-	uint64_t turns[CORES_MAX]; /* at the last heartbeat */
+	uint64_t heartbeat_ns;     /* time between two heartbeats; 0: the manager expects none */
+	uint64_t due_ns;           /* time of the next heartbeat */
+	uint64_t turns[CORES_MAX]; /* each core's turns at the last heartbeat */
 	uint32_t cores;
 };
 
 enum watchdog_status {
 	WATCHDOG_NOT_DUE,
 	WATCHDOG_ALIVE, /* every core has turned since the last heartbeat */
-	WATCHDOG_STUCK, /* the core *core has not */
+	WATCHDOG_STUCK, /* core *core has not turned since then */
 };
 
 /* Begins. manager_waits_ns is the manager's time limit; 0: it expects no heartbeats. */

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-/* A stack that opens no connection needs no more. */
+/* Slots of a stack that opens no connection. */
 #define EARLY_CONNS    2u
 #define EARLY_CHUNKS   64u
-#define EARLY_TX_TURNS 64u /* that the last answers have to leave */
+#define EARLY_TX_TURNS 64u /* turns in which the last answers are sent */
 
 struct early_stack {
 	struct stack *stack;

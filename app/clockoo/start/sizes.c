@@ -26,11 +26,11 @@
 /* Ports may read 1/LENT_PART of the store's memory at most, on all cores together. */
 #define LENT_PART   32u
 #define PARTS       6u
-#define CHUNKS_CONN 4ull /* of a typical connection */
+#define CHUNKS_CONN 4ull /* chunks of a typical connection */
 /* Chunks per connection of a front: all connections may wait for servers, and their requests take
  * an eighth of the chunks. */
 #define CHUNKS_WAITING     10ull
-#define CONNS_SPARE        32u   /* beyond -c, to send an error to a client that is refused */
+#define CONNS_SPARE        32u   /* slots beyond -c, to send an error to a client that is refused */
 #define FRONT_ANSWERS_PART 16u   /* part of the memory for answers that clients have not read yet */
 #define CONNS_WHOLE        8192u /* up to this -c each core has slots for all connections */
 

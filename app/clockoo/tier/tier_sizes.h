@@ -11,7 +11,7 @@
 #include "flash/flash_backend.h"
 #include "flash/flash_plan.h"
 
-#define TIER_READS_SMALL 256u /* in flight per core */
+#define TIER_READS_SMALL 256u /* reads in flight per core */
 #define TIER_READS_LARGE 8u
 
 /* Bytes of memory of each part, for all cores together. */

@@ -24,7 +24,7 @@ enum bloom_kind { BLOOM_PLAIN, BLOOM_BLOCKED, BLOOM_COUNTING, BLOOM_KINDS_COUNT 
 
 struct bloom {
 	enum bloom_kind kind;
-	uint32_t hashes; /* k of the papers */
+	uint32_t hashes; /* k in the papers */
 	uint32_t places; /* bits or counters; a multiple of 512 */
 	uint8_t bytes[] __attribute__((aligned(64)));
 };

@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -B
-"""tools/bench filter around the program that measures.
+"""Tests of tools/bench filter without the program that measures.
 
-Goal: a figure is the median of its runs, under the name that others look for; what misses its goal is said to;
-every figure of the thesis is drawn with all its points; a program that fails leaves no figures. Method: a program
-that answers with rows made up here.
+Goal: a figure is the median of its runs, under the name that other tools look for; a figure that misses its goal is
+named; every figure of the thesis is drawn with all its points; a program that fails leaves no figures. Method: a
+program that prints rows made up here.
 """
 
 import contextlib
@@ -163,7 +163,7 @@ class FilterBenchTest(BenchCase):
         self.assertEqual(found["4_2a"][0], {"32768 buckets": [(7, 0.955), (8, 0.955)],
                                             "paper: 0.95": [(7, 0.95), (8, 0.95)]})
         self.assertEqual(found["4_3"][0]["2 slots"], [(0.001, 14), (0.01, 10), (0.1, 8)])
-        self.assertEqual(found["4_4"][0]["ss-CF"], [(0.001, 12), (0.01, 7)])  # a rate of 0 has no place
+        self.assertEqual(found["4_4"][0]["ss-CF"], [(0.001, 12), (0.01, 7)])  # a rate of 0 cannot be drawn
         self.assertEqual(round(found["4_4"][0]["paper: BF"][-1][1], 2), 4.78)
         self.assertEqual(found["4_5"][0]["CF, 64 at once"], [(0, 20), (25, 20), (50, 20), (75, 20), (100, 30)])
         self.assertEqual(found["4_6b"][0]["CBF"], [(4, 50), (12, 95)])

@@ -25,7 +25,7 @@
 
 #define STEPS         20u
 #define BITS_MAX      20u
-#define BLOOM_BITS    13.0 /* for each item; with BLOOM_HASHES as in table 4.3 */
+#define BLOOM_BITS    13.0 /* bits for each item; with BLOOM_HASHES as in table 4.3 */
 #define BLOOM_HASHES  9u
 #define COUNTING_BITS 52.0
 #define LATENCIES_MAX 200000u
@@ -61,7 +61,7 @@ struct contender {
 	bool (*take)(void *filter, uint64_t hash); /* NULL: it cannot delete */
 	bool sorted, cuckoo;
 	enum bloom_kind kind;
-	double bits; /* for each item; 0: filled until one is refused */
+	double bits; /* bits for each item; 0: filled until one is refused */
 };
 
 static bool

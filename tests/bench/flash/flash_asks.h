@@ -10,9 +10,9 @@
 
 #include "flash_rig.h"
 
-/* Returns the bytes of its reads, which lie in the rig's memory. */
+/* Returns the bytes of memory for reads, which are part of the rig's memory. */
 size_t flash_asks_read_bytes(uint32_t depth);
-/* Opens it over a rig that has items 0 .. items - 1 on its device, with depth reads at a time. */
+/* Opens a backend over a rig that has items 0 .. items - 1 on its device. */
 void flash_asks_open(struct flash_rig *rig, uint64_t items);
 /* Runs count gets. Returns when all are answered. */
 void flash_asks_run(uint64_t count, uint64_t seed);

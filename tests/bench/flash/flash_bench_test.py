@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -B
-"""tools/bench flash around the program that measures.
+"""Tests of tools/bench flash without the program that measures.
 
-Goal: every figure is under the name that others look for, a goal that is missed is said to be; a ratio is of the
-round it was measured in; two runs agree in what they count. Method: a program that answers with rows made up here;
-then the real one, small, twice.
+Goal: every figure has the name that other tools look for; a figure that misses its goal is named; a ratio compares
+measurements of one round; two runs agree in their counts. Method: a program that prints rows made up here; then the
+real one, twice, with little memory.
 """
 
 import contextlib
@@ -86,7 +86,7 @@ TIMES = {"mops", "one_mops", "large_mops", "sets_mops", "sets_one_mops", "ns", "
 
 
 class FakeBed:
-    """A bed, an appliance and their client, which notes what is done, and finds a lie in its second life."""
+    """A bed, an appliance and their client, which records the calls, and finds a lie in the second life."""
 
     did = []
     wire = types.SimpleNamespace(host="host")

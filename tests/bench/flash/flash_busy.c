@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ITEMS   200000u /* in the store, beyond the caches */
+#define ITEMS   200000u /* items in the store, more than the caches hold */
 #define BATCH   32u
 #define BLOCK   40000u /* batches in a turn */
 #define PUTS    512u

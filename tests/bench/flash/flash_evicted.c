@@ -33,19 +33,19 @@
 #define RATE_SHARE   2u          /* of it */
 #define PIECE_BYTES  (4u * 1448u)
 #define DEPTH        8u
-#define THREAD_STEPS 16u /* the tier's thread sleeps as long as these take, when it has no work */
+#define THREAD_STEPS 16u /* the tier's thread sleeps for this many steps when it has no work */
 #define READS        2u
 #define DEADLINE_NS  100000000ull
-#define STEP_NS      4000u          /* that a step of bench_pair takes */
+#define STEP_NS      4000u          /* time of a step of bench_pair */
 #define FILL_BYTES   (128ull << 20) /* twice the memory */
 #define FILL_STEPS   20000000u
-#define FILL_RATE    10u /* times that of a round */
+#define FILL_RATE    10u /* rate of the fill, in units of a round's */
 #define NO_END       (UINT64_MAX / 4)
 
 struct world {
 	struct bench_pair pair;
 	struct mem_flash media;
-	struct mem_flash_end ends[2]; /* the core's, the thread's */
+	struct mem_flash_end ends[2]; /* of the core and of the tier's thread */
 	struct flash_tier *tier;      /* NULL: none */
 	struct flash_shard *shard;
 	struct flash_kept kept;
@@ -53,13 +53,13 @@ struct world {
 	struct flash_writer writer;
 	struct fill fill; /* of the value that is being stored */
 	uint64_t number, due, steps;
-	uint32_t len, at; /* at: bytes of it that are there; 0: it is not begun */
+	uint32_t len, at; /* at: bytes of it stored so far; 0: it is not begun */
 };
 
 static struct world worlds[2];
 static uint32_t thread_copies = 1; /* 0: the core copies */
 static struct {
-	struct world *w; /* of this turn */
+	struct world *w; /* the world of the present turn */
 	uint64_t begun_ns, turns;
 	double *ns;
 	uint32_t most;

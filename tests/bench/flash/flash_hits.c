@@ -26,10 +26,10 @@
 #define SEED         20261123u
 #define MIB          (1ull << 20)
 #define WARM         2u    /* warm-up gets, in units of the counted ones */
-#define PACE_US      1500u /* after a batch to memcached: its threads move items meanwhile */
+#define PACE_US      1500u /* pause after a batch to memcached, in which its threads move items */
 #define FILL_US      1000u
 #define CLASSES      64u
-#define OPERATION_NS 1000u /* that the tier's clock counts */
+#define OPERATION_NS 1000u /* time that the tier's clock counts for an operation */
 #define FULL_SHARE   16u   /* the store counts as full when one of FULL_SHARE sets evicted */
 #define STILL_ROUNDS 10u   /* rounds without more items after which it counts as full */
 

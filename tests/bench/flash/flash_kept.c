@@ -3,8 +3,8 @@
  *
  * A store over a tier whose device writes a segment in SEGMENT_NS is set with values of one size,
  * at half of that rate and three times as many as it holds. Time is counted in turns of TURN_NS, so
- * two runs count alike. What the store has no more is looked for, read from the device or a buffer,
- * and compared.
+ * two runs count alike. Values that the store lacks are looked up in the tier, read from the device
+ * or a buffer, and compared.
  */
 #include "flash_parts.h"
 
@@ -20,11 +20,11 @@
 #define MIB        (1ull << 20)
 #define TURN_NS    50000ull
 #define SEGMENT_NS 10000000ull /* 200 MB a second */
-#define RATE_SHARE 2u          /* of it */
+#define RATE_SHARE 2u          /* part of the device's rate */
 #define FILLS      3u
 #define FLASH_FILL 7u /* a value of 1 MiB takes a segment of 2 */
 #define KEYS_MAX   (1u << 17)
-#define LEAVE_MAX  100000u /* turns, until all that waits has left */
+#define LEAVE_MAX  100000u /* most turns until all waiting values have left */
 #define DEPTH      8u
 
 static const uint32_t sizes[] = {4096, 65536, 1u << 20};
@@ -111,7 +111,7 @@ make_value(uint64_t n, uint32_t len)
 	}
 }
 
-/* Returns the turns that it waited for memory. */
+/* Returns the turns that the set waited for memory. */
 static uint32_t
 set(uint64_t n, uint32_t len)
 {

@@ -21,8 +21,8 @@
 #include <stdlib.h>
 
 #define FULL         0.95
-#define LOG_SHARE    18u /* the log has this part of the columns' items, */
-#define LARGE_SHARE  13u /* and the log of large items this part */
+#define LOG_SHARE    18u /* the log has one item for this many of the columns, */
+#define LARGE_SHARE  13u /* and the log of large items one for this many */
 #define LOG_FULL     0.98
 #define LOG_SEGMENTS 4096u
 #define LOG_LIVE     (LOG_SEGMENTS - LOG_SEGMENTS / 16)
@@ -38,7 +38,7 @@ static uint64_t drawn[DRAWN];
 
 struct looked {
 	uint64_t count, ns;
-	uint32_t keys; /* keys that may be on flash */
+	uint32_t keys; /* keys found that may be on flash */
 };
 
 struct looks {

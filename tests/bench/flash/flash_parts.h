@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 struct flash_trial {
-	uint32_t run, mib; /* of flash, or of the memory that the part fills */
+	uint32_t run, mib; /* mib: of flash, or of the memory that the part fills */
 	uint32_t value, depth;
 	uint32_t gets, rounds;
 	const char *file; /* NULL: memory */
 	const char *peer; /* memcached's socket; NULL: clockoo */
-	uint32_t workers; /* threads beside that of a recovery */
+	uint32_t workers; /* helper threads of a recovery */
 	uint32_t keys, flash_mib;
 };
 

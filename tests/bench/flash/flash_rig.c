@@ -14,11 +14,11 @@
 #include <string.h>
 
 #define FULL          0.985 /* share of the index's slots */
-#define TURN_EVERY    32u   /* puts */
+#define TURN_EVERY    32u   /* puts between two turns */
 #define TRIES_MAX     100000000u
 #define BUFFERS_BYTES ((size_t)FLASH_BUFFERS * FLASH_SEGMENT_BYTES)
 #define VALUE_MAX     FLASH_RIG_VALUE_MAX
-#define AT_ONCE_SHARE 4u /* part of the depth */
+#define AT_ONCE_SHARE 4u /* reads that end together, as a part of the depth */
 
 /* ---- memory as a device ---- */
 

@@ -20,7 +20,7 @@
 #include "flash/flash_uring.h"
 
 #define RIG_SEED            4711u
-#define RIG_SMALL_PAGES     2u /* in a read */
+#define RIG_SMALL_PAGES     2u /* pages of a small read */
 #define RIG_ABSENT_FROM     (1ull << 40)
 #define RIG_CAS_LONG        (1ull << 25)
 #define RIG_WORKERS_MAX     8u
@@ -39,13 +39,13 @@ void ram_device_open(struct ram_device *ram, uint64_t bytes, uint32_t depth);
 void ram_device_close(struct ram_device *ram);
 
 struct flash_rig_config {
-	uint64_t bytes;       /* of flash, in whole segments */
-	uint64_t items;       /* for which the index has room; 0: as many as the segments hold */
+	uint64_t bytes;       /* bytes of flash, in whole segments */
+	uint64_t items;       /* room of the index; 0: for as many as the segments hold */
 	uint32_t value_bytes; /* a multiple of 8 */
 	uint32_t depth;       /* reads at a time */
 	const char *path;     /* NULL: memory */
 	bool long_cas;        /* cas numbers above 2^24 */
-	uint32_t workers;     /* threads beside a recovery's own, at most RIG_WORKERS_MAX */
+	uint32_t workers;     /* helper threads of a recovery, at most RIG_WORKERS_MAX */
 };
 
 struct flash_rig {
@@ -60,12 +60,12 @@ struct flash_rig {
 	struct flash_file file;
 	struct flash_uring uring;
 	struct flash_device *device;
-	uint8_t *memory; /* for transfers: buffers, reads, a recovery's segments */
+	uint8_t *memory; /* memory for transfers: buffers, reads, a recovery's segments */
 	size_t memory_bytes;
 	uint8_t *reads, *segments;
 	struct flash_workers workers;
 	struct flash_change *changes;
-	uint64_t workers_cpu_ns; /* in the last recovery */
+	uint64_t workers_cpu_ns; /* CPU time of helper threads in the last recovery */
 };
 
 void flash_rig_open(struct flash_rig *rig, const struct flash_rig_config *config);
@@ -92,8 +92,8 @@ bool flash_rig_is_value(const struct flash_rig *rig, uint64_t n, const void *val
 
 struct flash_gets {
 	uint64_t asked, found, buffered, reads, pages;
-	uint64_t flash_found; /* found by a read */
-	uint64_t flash_reads; /* reads for these */
+	uint64_t flash_found; /* items found by a read */
+	uint64_t flash_reads; /* reads made for them */
 };
 
 /* Makes count gets of random items from first on, below first + of, with depth at once. */

@@ -1,9 +1,8 @@
 #!/usr/bin/python3 -B
-"""tools/bench front around the program that simulates.
+"""Tests of tools/bench front without the program that simulates.
 
-Goal: a figure is of the worst point, under the name that others look for; every figure of the thesis is
-drawn with all its points; a program that fails leaves no figures. Method: a program that answers with
-rows made up here.
+Goal: a figure is of the worst point, under the name that other tools look for; every figure of the thesis is drawn with
+all its points; a program that fails leaves no figures. Method: a program that prints rows made up here.
 """
 
 import contextlib
@@ -109,7 +108,7 @@ class FrontBenchTest(BenchCase):
         asked = (self.folder / "asked").read_text().splitlines()
         self.assertEqual([words.split()[-1] for words in asked], [*ROWS, *ROWS])
         runs = {words.split()[-1]: words.split()[1] for words in asked[:len(ROWS)]}
-        self.assertEqual(runs, dict.fromkeys(ROWS, "2") | {"scan": "8"})  # two draws of places judge no scan
+        self.assertEqual(runs, dict.fromkeys(ROWS, "2") | {"scan": "8"})  # a scan needs more runs than two
         self.assertEqual(asked[len(ROWS):], list(ROWS))
 
     def test_a_program_that_fails_is_no_figure(self):

@@ -23,10 +23,10 @@
 #define KEYS_MAX    100000000u
 #define WARM_ROUNDS 100u /* requests relative to c, before they are counted */
 #define SHIFTS_MIN  10u
-#define SHIFT_SETS  20u /* of x keys, before the first ones return */
+#define SHIFT_SETS  20u /* sets of x keys, before the first one returns */
 #define ALPHA       2.0
 #define FEW         5u
-#define BALLS_RUNS  1000u /* for figure 2.4 */
+#define BALLS_RUNS  1000u /* runs for figure 2.4 */
 
 enum who { FRONT, CLOCK, PERFECT, NONE, FORMULA };
 

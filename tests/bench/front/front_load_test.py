@@ -58,7 +58,7 @@ class Bed:
         return [peer for peer in self.peers if peer.name == "mcproxy"]
 
     def inside_run(self, words, *command):
-        """Each program has a get by 3 of the processor's microseconds, times its place among them."""
+        """Returns 3 microseconds of the processor for a get of the first program, 6 for the second, and so on."""
         names = [word.partition("=")[0] for word in command if "=" in str(word)]
         return "a line\n" + json.dumps({name: [900 / (i + 1)] for i, name in enumerate(names)})
 
@@ -67,7 +67,7 @@ class Bed:
         return ("--mtu", mtu)
 
     def talk_at(self, words, host, port, *options):
-        """The front has twice nutcracker's rate."""
+        """Returns a row in which the front has twice nutcracker's rate."""
         self.talked.append((self.alike, options[options.index("--value-min") + 1], options[options.index("--connections") + 1]))
         return {"goodput_mbs": 200 if host == "front" else 100 if port == 1002 else 50}
 
@@ -150,7 +150,7 @@ class Bed:
         yield types.SimpleNamespace(host="front", pid=1)
 
     def growing_clients(self, words, front, keys, seconds, changes):
-        """In the second of each change hits drop, by half a point or by a fifth."""
+        """Returns a row in which hits drop in the second of each change, by half a point or by a fifth."""
         self.changes = changes
         hits = [1.0] * seconds
         for second, count in changes:
@@ -300,7 +300,7 @@ class FrontLoadTest(unittest.TestCase):
                     self.gets += 1
                     self.keys += 16 if self.gets < 3 else 1 if self.gets == 3 else 0
                     return b""
-                if self.silent:  # no answer before it serves
+                if self.silent:  # an answer comes only once it serves
                     self.silent = False
                     return b""
                 return b"STAT 0:keys %d\r\nSTAT 1:keys 7\r\nEND\r\n" % self.keys
@@ -323,7 +323,7 @@ class FrontLoadTest(unittest.TestCase):
                     self.keys, self.over = self.keys + self.over, False
                 return b"STAT 0:keys %d\r\nEND\r\n" % self.keys
 
-            def sleep(self, seconds):  # no clock but this one: a busy machine decides nothing
+            def sleep(self, seconds):  # the test's own clock, so that a busy machine changes nothing
                 self.now, self.over = self.now + seconds, True
 
         front = Front()
@@ -364,7 +364,8 @@ class AgesTest(unittest.TestCase):
 
 
 class HistoryTest(unittest.TestCase):
-    """Each history: what was noted, and whether an order explains it. A set of 1, 2 is from 10, 30 to 20, 40."""
+    """Each row: the calls recorded, and how many of them no order explains. In all, 1 was set from 10 to 20, and 2 from
+    30 to 40."""
 
     SETS = (("write", 10, 20, "1"), ("write", 30, 40, "2"))
 

@@ -173,7 +173,7 @@ loads_of(const struct level_world *w, const double *asked, double requests)
 struct draw {
 	struct load_rng random;
 	struct zipf zipf;
-	uint32_t first; /* of the keys that are requested now */
+	uint32_t first; /* the first of the keys that are requested now */
 };
 
 static uint32_t

@@ -8,13 +8,13 @@ makes a new TCP connection for each get, and a third one keeps its connections. 
 all figures so far.
 
 An event begins once the router has led to both boxes for longer than BFD waits, and BFD is up on both. A change of the
-router's ways that no event asked for is a flap. While a box comes back only its clients' datagrams are judged, as ECMP moves
-connections to it. Beside an event with an error or a flap stands what the routers did (route_journal.py).
+router's ways that no event asked for is a flap. While a box returns only clients' datagrams are judged, since ECMP
+moves connections to it. An event with an error or a flap is printed with the changes of the routes (route_journal.py).
 
     anycast_outage.py CLOCKOO ROUNDS [KIND...]
 
-KIND: kill, link, drain, or stop (SIGTERM, only by name); without one flaps of a quiet time are counted, too. ANYCAST_BFD_MS:
-the interval of BFD, for a busy machine.
+KIND: kill, link, drain, or stop (SIGTERM; only if named). Without KIND flaps of a quiet time are counted, too.
+ANYCAST_BFD_MS: the interval of BFD, for a busy machine.
 """
 
 import json
@@ -37,12 +37,12 @@ from kernel_bed import CACHE
 from route_journal import Journal, flaps
 from routing_bed import until
 
-BFD_MS, DRAIN_BFD_MS = 50, 1500  # no drain needs BFD, and a busy machine's flaps are not its errors
+BFD_MS, DRAIN_BFD_MS = 50, 1500  # a drain does not need BFD, whose flaps on a busy machine would look like its errors
 DRAIN_S = 5
 SETTLED_S = 2.0  # and longer than BFD waits
 EACH_S, PORTS = 0.005, 64
 CONNECT_EACH_S, KEPT, ANSWER_S = 0.05, 8, 5.0
-LATE_S = 0.5  # of an answer over a wire of this machine
+LATE_S = 0.5  # time limit of an answer on this machine
 QUIET_S, AFTER_S = 20, 1.0
 REQUEST = b"get nothing\r\n"
 KINDS = ("kill", "link", "drain")
@@ -89,7 +89,7 @@ class NewConnections(Client):
 
 
 class KeptConnections(Client):
-    """A few connections, asked in turns. One that fails is made again, and so is one that the server has ended between
+    """A few connections, used in turns. One that fails is opened again. So is one that the server has closed between
     two requests, which is no error."""
 
     def run(self):
@@ -143,7 +143,7 @@ def datagrams(ended):
 
 
 def client():
-    """The program in the client's namespace: runs until its stdin ends, then prints what it saw."""
+    """The program in the client's namespace: runs until its stdin ends, then prints its results."""
     ended = threading.Event()
     threads = [NewConnections(ended), KeptConnections(ended)]
     for one in threads:
@@ -195,8 +195,8 @@ class Event:
 
 
 def is_settled(rack, journal, both):
-    """True if the router leads to both boxes and has done so for longer than BFD waits, and BFD is up on both. BFD would say
-    later that a box which is back was away."""
+    """True if the router leads to both boxes and has done so for longer than BFD waits, and BFD is up on both. BFD
+    notices only later that a box that is back had been away."""
     changed_s = max((when for when, _ in journal.ways()), default=journal.begun_s)
     return time.monotonic() - changed_s > max(SETTLED_S, 0.5 + rack.bfd_waits_s) and rack.ways() == both and \
         all(map(rack.frr.bfd_is_up, both))

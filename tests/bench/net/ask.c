@@ -31,7 +31,7 @@
 #define MS_MAX          3600000u
 #define WAIT_MS         10
 #define SWEEP_NS        (50 * NS_PER_MS)
-#define SILENCE_NS      (5000 * NS_PER_MS) /* without any answer: there is no server */
+#define SILENCE_NS      (5000 * NS_PER_MS) /* without any answer there is no server */
 #define KEY_BYTES       16u
 #define VALUE_BYTES     32u
 

@@ -44,7 +44,7 @@ struct ask_plan {
 	struct counter tally[LOAD_COUNTER_COUNT];
 	struct reply_mismatch mismatch;
 	uint64_t heard_ns;         /* when the bytes now read arrived */
-	struct histogram *latency; /* of requests; NULL: not counted */
+	struct histogram *latency; /* latency of requests; NULL: not counted */
 };
 
 struct ask {

@@ -1,8 +1,8 @@
 #!/usr/bin/python3 -B
 """ask_test.py ASK - the kernel client of tools/bench vs.
 
-Goal: in every protocol it sends the requests of its options, sees a wrong byte, gives a lost datagram up and
-goes on, and says whose CPU was used. Method: a small cache in this file, on loopback, that can lie.
+Goal: in every protocol it sends the requests of its options, detects a wrong byte, gives up a lost datagram and
+continues, and reports the CPU time of server and client. Method: a small cache in this file, on loopback, that can lie.
 """
 
 import json
@@ -25,7 +25,7 @@ LOSE_EVERY = 20
 
 
 class Store:
-    """Values by key, and what is wrong with the server around it."""
+    """Values by key, and the fault of the server that has them."""
 
     def __init__(self, fault=None):
         self.fault, self.values, self.asked, self.lock = fault, {}, 0, threading.Lock()
@@ -117,13 +117,13 @@ def row_of(made, *args):
 
 class AskTest(unittest.TestCase):
     def run_all(self, handler, fault, *args, is_enough=lambda row: row["requests"] > 10):
-        """The row of a run that is enough, beside a server whose keys are all there."""
+        """Returns the row of a run that is long enough, against a server that has all keys."""
         store = Store()
         fill = server(Redis if handler is Redis else Text, store)
         stored = row_of(fill, "--fill", "--connections", "3", "--depth", "4",
                         *(["--redis"] if handler is Redis else []))
         self.assertEqual((stored["stored"], len(store.values)), (KEYS, KEYS))
-        for ms in (150, 1000, 5000, 20000):  # a machine that others use may give it no CPU for a while
+        for ms in (150, 1000, 5000, 20000):  # on a busy machine it may get no CPU for a while
             store.fault, store.asked = fault, 0
             row = row_of(server(handler, store), "--connections", "4", "--ms", str(ms),
                          "--server-pid", str(os.getpid()), *args)
@@ -145,7 +145,7 @@ class AskTest(unittest.TestCase):
                 self.assertLessEqual(row["p50_us"], row["p99_us"])
                 self.assertLess(0, row["mean_us"])
                 self.assertEqual((row["wrong"], row["misses"]), (0, 0))
-                if handler is not Udp:  # there what a machine without time for the server answers late is lost
+                if handler is not Udp:  # over UDP an answer that a busy machine delays counts as lost
                     self.assertEqual(row["lost"], 0)
                 self.assertGreater(row["hits"], 5)
 

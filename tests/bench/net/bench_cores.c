@@ -24,20 +24,20 @@
 #define BLOCKS_MAX  262144u
 #define END_STEPS   1000000u
 
-/* A worker that is this many blocks ahead of a paused one waits for it. What it has set over stays
- * in memory until the other core turns, 26 items a block; beyond RETIRE_LIST_MAX of them sets over
- * UDP are refused. */
+/* A worker that is this many blocks ahead of a paused one waits for it. The old versions of its
+ * sets, 26 a block, stay in memory until the other core turns. With RETIRE_LIST_MAX of them, sets
+ * over UDP are refused. */
 #define AHEAD_BLOCKS 128u
 #define LEFT         UINT32_MAX
 
 struct worker {
 	struct bench_pair *pair;
-	const struct worker *other; /* the one that runs at the same time, or NULL */
+	const struct worker *other; /* the worker that runs at the same time, or NULL */
 	_Atomic uint32_t progress;  /* blocks begun; LEFT: it turns no more */
 	uint32_t cpu, ms;
 	pthread_barrier_t *start;
 	uint32_t blocks;
-	double cycles[BLOCKS_MAX]; /* for each request */
+	double cycles[BLOCKS_MAX]; /* cycles for each request */
 	double median;
 };
 

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 #define TURNS_MAX 100000u
-#define FLOOD_NS  1000u /* between two frames */
+#define FLOOD_NS  1000u /* time between two frames */
 #define POOL      1024u
 #define CHECKED   (FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD)
 

@@ -45,11 +45,11 @@
 #define RUNS_MAX     99u
 #define PAIRS_MAX    2000u
 #define FLOOD_MAX    10000000u
-#define WARM_NS      250000000ull /* each key was requested: the first use of an item costs more */
-#define WARM_NEXT_NS 50000000ull  /* of the runs after the first one */
+#define WARM_NS      250000000ull /* each key is requested: an item's first use costs more */
+#define WARM_NEXT_NS 50000000ull  /* warm-up of the runs after the first one */
 #define WARM_OPEN_NS 2000000ull
-#define WARM_PAIR_NS 5000000ull /* after the other's turn */
-#define REQUESTS_MS  60000u     /* for --requests, at most */
+#define WARM_PAIR_NS 5000000ull /* warm-up after the other run's turn */
+#define REQUESTS_MS  60000u     /* longest run with --requests */
 #define RX_FRAMES    8192u
 #define ITEM_SPARE   2u /* times the memory of values and keys */
 

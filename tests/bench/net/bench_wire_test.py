@@ -1,10 +1,9 @@
 #!/usr/bin/python3 -B
-"""bench_wire_test.py BENCH_WIRE - both cores in one process, from outside.
+"""bench_wire_test.py BENCH_WIRE - tests bench_wire, which has both cores in one process.
 
-Goal: every kind of request is answered right over the wire, rows have what tools/bench vs reads, and
-the residence of an open loop is shorter than the latency it is part of; a mistake is one line. Method: the
-program as built, few keys, so many requests: a run is over when they are answered, however seldom other
-work lets the two cores have their CPUs.
+Goal: every kind of request is answered right over the wire, rows have what tools/bench vs reads, and the residence of
+an open loop is shorter than the latency it is part of; a mistake is one line. Method: the program as built, few keys,
+and a number of requests: a run ends when they are answered, however seldom other work leaves the two cores their CPUs.
 """
 
 import json
@@ -48,7 +47,7 @@ class Wire(unittest.TestCase):
                     self.assertLessEqual(row[f"{side}_busy"], 1.01)
 
     def test_residence_is_a_part_of_the_latency(self):
-        # Requests of the warm-up count in one of the two only: other work's share may then differ.
+        # Requests of the warm-up count in only one of the two figures, so other work may make them differ.
         found = [rows("udp_get", "--load", "30")["open_loop"]]
         while len(found) < TRIES and found[-1]["residence_p50_us"] > found[-1]["p50_us"] * 1.01:
             found.append(rows("udp_get", "--load", "30")["open_loop"])
@@ -74,7 +73,7 @@ class Wire(unittest.TestCase):
 
     def test_copies_answer_what_was_asked_before(self):
         fleet = rows("tcp_get", "--front", "4", "--copies", "8000", "--sets", "0")["fleet"]
-        # Each key is asked for until the front has its copy.
+        # Each key is requested from its server until the front has a copy.
         self.assertLess(fleet["keys"], REQUESTS)
 
     def test_pairs_are_of_a_front_and_of_a_core_that_is_none(self):
@@ -85,7 +84,7 @@ class Wire(unittest.TestCase):
         self.assertGreater(found["fleet"]["keys"], 0)
 
     def test_a_flood_to_the_kernel_is_refused_and_every_request_answered(self):
-        # A loop without a share of the CPUs sends less than it is asked for, so none of the figures has a least value.
+        # A loop that gets little CPU sends less than its rate, so no figure has a least value.
         for kind in ("udp_get", "tcp_get"):
             with self.subTest(kind):
                 found = rows(kind, "--flood", "1000000")["flood"]

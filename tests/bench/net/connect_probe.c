@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define MS_MAX      600000u
-#define CALLERS_MAX 1024u /* at a time; a connection that finds none free has failed */
+#define CALLERS_MAX 1024u /* connections at a time; one that finds no place has failed */
 #define TIMES_MAX   65536u
 #define ANSWER_MAX  128u
 

@@ -28,7 +28,7 @@
 #include <x86intrin.h>
 
 #define LOOKS      401u
-#define EXCHANGES  32u /* in one measurement */
+#define EXCHANGES  32u /* exchanges in one measurement */
 #define ROUNDS     64u
 #define SIDE_BY    24u /* additions a round, of which six are independent */
 #define IN_A_ROW   8u
@@ -100,7 +100,7 @@ on_cpu(uint32_t cpu)
 	}
 }
 
-/* Returns the ball each time. The line carries nothing but its number. */
+/* Returns each number that the other thread sends. The lines carry nothing else. */
 static void *
 return_balls(void *arg)
 {

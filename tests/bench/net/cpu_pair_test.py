@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
-"""A turn is repeated when the host had moved our CPUs, and only then. Method: cpu_pair itself once, for
-figures that can be; then a program that says what a list says, in order."""
+"""A turn is repeated when the host had moved our CPUs, and only then. Method: cpu_pair once, whose figures must be
+possible; then a program that prints the figures of a list, in order."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def main():
         results.append(check("the program says a distance and two shares",
                              found["distance_ns"] > 0 and len(found["shares"]) == 2 and
                              min(found["shares"]) > 0))
-    cases = [  # looks before and after, patience; turns run, repeated, kept apart
+    cases = [  # readings before and after, patience; then turns run, repeated, and with the CPUs apart
         ("near before and after", [NEAR, NEAR], 60, 1, 0, 0),
         ("far before: it waits", [FAR, FAR, NEAR, NEAR], 60, 1, 0, 0),
         ("far after: it is repeated", [NEAR, FAR, NEAR, NEAR], 60, 2, 1, 0),

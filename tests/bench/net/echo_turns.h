@@ -26,15 +26,15 @@ struct frame_file;
 
 struct echo_asker {
 	struct port *port;
-	uint64_t span_ns;            /* to measure, after a warm-up of the same length */
+	uint64_t span_ns;            /* time to measure, after a warm-up of the same length */
 	uint64_t begun_ns, start_ns; /* start_ns: when the first frame returned; 0: none has */
 	uint64_t heard_ns, from_ns, end_ns;
 	uint32_t flying;
 	uint64_t answered;
 	uint64_t lost;                   /* frames that did not return within 200 ms */
-	uint64_t turns, idle;            /* of the measured half; those in which no frame arrived */
-	const struct frame_file *frames; /* to send in turn; NULL: empty ones */
-	uint32_t next;                   /* of frames */
+	uint64_t turns, idle;            /* of the measured half; those without a frame */
+	const struct frame_file *frames; /* frames to send in turn; NULL: empty ones */
+	uint32_t next;                   /* the next of these frames */
 	/* How long blocks of ECHO_BLOCK_FRAMES took, and the one that is being filled. */
 	uint32_t blocks, block_frames;
 	uint64_t block_from_ns;

@@ -20,9 +20,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 from kernel_bed import CACHE, OURS, PEER, SSH, Appliance, EchoServer, Peer, die_with_parent, enter_namespaces, exchange, run, set_up, stats_of
 
 ALIVE_EVERY_S = 0.1
-ALIVE_MAX_S = 2.0  # a line of a session that takes longer is a dead session
+ALIVE_MAX_S = 2.0  # a session whose line takes longer counts as dead
 IPERF_PORT = 5201
-FLOOD_FRAMES_S = 50_000  # what a sender on a shared CPU keeps up in both floods
+FLOOD_FRAMES_S = 50_000  # a rate that the sender keeps on a shared CPU in both floods
 
 
 def inside(peer, *command):
@@ -46,7 +46,7 @@ def flood(peer, program, kind, seconds):
 
 
 class Session(threading.Thread):
-    """A session that sends a line now and then; the share of lines that came back in time."""
+    """A session that sends a line now and then, and counts the share of lines that return in time."""
 
     def __init__(self, peer):
         super().__init__()
@@ -71,7 +71,7 @@ class Session(threading.Thread):
 
 
 def iperf(peer, seconds):
-    """Mb/s from the peer to a server of the kernel."""
+    """Returns the rate from the peer to a server of the kernel, in Mb/s."""
     if shutil.which("iperf3") is None:
         return None
     server = subprocess.Popen(["iperf3", "-s", "-1", "-p", str(IPERF_PORT)], stdin=subprocess.DEVNULL,

@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""The clients of tools/bench loss and flood see what is wrong.
+"""Tests that the clients of tools/bench loss and flood detect faults.
 
 Goal: talk counts a wrong byte, a wrong answer, a reset and a stall, and none where there is none;
 connect_probe times new connections and counts those that get no answer.
@@ -26,7 +26,7 @@ STALL_S = 0.4
 
 
 class Cache(socketserver.StreamRequestHandler):
-    """set and get; what is wrong with it is said by the server's `fault`."""
+    """A cache with set and get, and the fault that the server's `fault` names."""
 
     def handle(self):
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -76,7 +76,8 @@ def ask(program, server, *args):
 
 
 def run_until(is_enough, run):
-    """The row of run(ms) that is enough: a machine that others use may give it no CPU for a while."""
+    """Returns the row of run(ms) with an ms that is long enough: on a busy machine the client may get no CPU for a
+    while."""
     for ms in (300, 1000, 5000, 20000):
         row = run(ms)
         if is_enough(row):
@@ -125,7 +126,7 @@ class TalkTest(unittest.TestCase):
         self.assertGreater(min(row["sets"], row["gets"]), 20)
 
     def test_a_wrong_byte_in_a_value_is_seen(self):
-        row = self.faulty("byte", b"set")  # that set and every set after it
+        row = self.faulty("byte", b"set")  # the faulty set and every set after it
         self.assertGreater(row["wrong_bytes"], 0)
         self.check(row, wrong_bytes=row["wrong_bytes"])
 
@@ -142,7 +143,7 @@ class TalkTest(unittest.TestCase):
     def test_a_stall_is_timed(self):
         row = self.faulty("stall", b"get")
         self.check(row)
-        # A client that was itself kept waiting sees less of it.
+        # A client that got no CPU meanwhile measures a shorter stall.
         self.assertGreater(row["longest_stall_s"], STALL_S / 2)
 
     def test_who_never_answers_is_stuck(self):
@@ -169,7 +170,7 @@ class KnockTest(unittest.TestCase):
     def test_every_probe_is_answered(self):
         row = ask(PROBE, Server(), "--ms", "500", "--every-ms", "50")
         self.assertEqual((row["answered"], row["failed"]), (row["tried"], 0))
-        self.assertIn(row["tried"], range(1, 11))  # on a busy machine some moments pass unused
+        self.assertIn(row["tried"], range(1, 11))  # on a busy machine some attempts are left out
         self.assertGreater(row["longest_s"], 0)
 
     def test_no_answer_within_the_limit_is_a_failure(self):

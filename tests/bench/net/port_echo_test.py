@@ -1,8 +1,8 @@
 #!/usr/bin/python3 -B
-"""port_echo_test.py PORT_ECHO PROFILES - the ceiling of a virtual port, from both ends.
+"""port_echo_test.py PORT_ECHO PROFILES - tests port_echo, which measures the ceiling of a virtual port.
 
-Goal: over vhost and virtio_user frames come back and are counted; without the other end there is
-a line and a status, no figure. Method: both roles as processes, ordinary memory, one CPU.
+Goal: over vhost and virtio_user frames come back and are counted; without the other end it prints a line and fails,
+without a figure. Method: both roles as processes, ordinary memory, one CPU.
 """
 
 import json

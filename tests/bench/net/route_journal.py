@@ -1,5 +1,5 @@
-"""Reads, with their times, the changes of a rack's routes (tests/support/anycast_bed.py): ways to the VIP in the router's
-kernel, BFD and BGP sessions in its daemons' logs, and what the boxes' hooks told their daemons.
+"""Reads, with their times, the changes of a rack's routes (tests/support/anycast_bed.py): ways to the VIP in the
+router's kernel, BFD and BGP sessions in its daemons' logs, and the commands of the boxes' hooks to their daemons.
 
 Units: seconds of time.monotonic(), which all processes of a machine share.
 """
@@ -16,7 +16,7 @@ from kernel_bed import die_with_parent
 FRR_LINE = re.compile(r"^(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+) \S+: (?:\[\S+\] ?)*(.*)")
 KERNEL_LINE = re.compile(r"^\[(\S+)\] ?(.*)")
 HOOK_LINE = re.compile(r"^(\d+\.\d+) (.*)")
-TOLD = {"bfdd.log": "state-change", "bgpd.log": "ADJCHANGE"}  # the lines of a log that are told
+TOLD = {"bfdd.log": "state-change", "bgpd.log": "ADJCHANGE"}  # the lines of a log that are kept
 
 
 def local_time(text):
@@ -54,12 +54,12 @@ class Journal:
         return found
 
     def ways(self):
-        """Returns each change of the ways to the VIP: its time, and the boxes that are led to."""
+        """Returns each change of the routes to the VIP: its time, and the boxes to which they lead."""
         return [(when, () if line.startswith("Deleted") else tuple(sorted(re.findall(r"via (\S+)", line))))
                 for when, _, line in self.read(self.routes, KERNEL_LINE, "kernel", VIP, local_time)]
 
     def lines(self, since_s):
-        """Returns what was written down after since_s, in its order."""
+        """Returns the notes made after since_s, in order."""
         found = self.noted + [(when, "router", f"ways to {VIP}: {', '.join(ways) or 'none'}") for when, ways in self.ways()]
         for log, wanted in TOLD.items():
             found += self.read(pathlib.Path(self.rack.frr.folder) / log, FRR_LINE, f"router's {log[:-4]}", wanted, local_time)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""Changes of a router's ways that no event asked for are counted as flaps."""
+"""Tests that changes of a router's routes that no event explains are counted as flaps."""
 
 import pathlib
 import sys

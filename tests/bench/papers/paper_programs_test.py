@@ -38,7 +38,8 @@ class Programs(unittest.TestCase):
             self.assertLessEqual(row["y"], row["spread"][1], row)
 
     def check_lines(self, rows):
-        """Cores that only get write no line that another one wants, not in their housekeeping either."""
+        """Checks that cores that only get items write no line that another core uses, not even in their
+        housekeeping."""
         for row in rows:
             if row["x"] == "shared_written_lines_per_get":
                 self.assertLessEqual(row["y"], 0.01)

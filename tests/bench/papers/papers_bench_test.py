@@ -1,11 +1,11 @@
 #!/usr/bin/python3 -B
 """papers_bench_test.py FILTER_TRIAL - tools/bench papers: rows, verdicts, resumed and merged runs, and the report.
 
-Goal: a row exists for every claim, with its verdict computed of the points that were measured and with nothing invented; a
-baseline that is ahead is said, by how much and why; what cannot be shown says what it takes; pieces are resumed and
-merged; two runs differ in their times and agree in their counts; the report has every figure, in a real browser and on
-a phone. Method: points made up here; the filter's program at a small size, twice; headless Chromium (packages of group
-monitor: skipped without).
+Goal: a row exists for every claim, with its verdict computed of the points that were measured and with nothing
+invented; a baseline that is ahead is named, with the lead and the reason; a point that this machine cannot show names
+what it would take; pieces are resumed and merged; two runs differ in their times and agree in their counts; the report
+has every figure, in a real browser and on a phone. Method: points made up here; the filter's program at a small size,
+twice; headless Chromium (packages of group monitor: skipped without).
 """
 
 import contextlib
@@ -52,7 +52,7 @@ def picks_of(pick):
 
 
 def enough():
-    """A point for every pick of every claim and every figure."""
+    """Returns a point for every pick of every claim and every figure."""
     found, number = [], 0
     for pick in [p for c in papers_claims.CLAIMS for one in (c.ours, c.baseline) for p in picks_of(one)]:
         number += 1
@@ -136,7 +136,7 @@ class RowsTest(unittest.TestCase):
         self.assertEqual(set(papers_claims.NAMED) - set(found), set())
 
     def test_a_row_follows_its_points(self):
-        """No figure of ours or of a baseline is a constant: twice the points, twice the figures."""
+        """No figure of ours or of a baseline is a constant: doubled points give doubled figures."""
         once = enough()
         twice = [p | {"y": 2 * p["y"]} for p in once]
         for one, two, claim in zip(papers_rows.found_of(once)["rows"], papers_rows.found_of(twice)["rows"], papers_claims.CLAIMS):

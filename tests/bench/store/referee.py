@@ -16,8 +16,8 @@ POLICIES = {"lru": libcachesim.LRU, "fifo": libcachesim.FIFO, "sieve": libcaches
             "wtinylfu": libcachesim.WTinyLFU, "2q": libcachesim.TwoQ}
 ROUNDS_BEFORE, ROUNDS = 10, 15  # times the capacity, as in bench_policy.c
 RECORD = numpy.dtype([("time", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next", "<u8")])
-SET = (1 << 32) - 1  # the size of an object that is set (trace_file.h)
-PIECE = 1 << 18  # records
+SET = (1 << 32) - 1  # size that marks a set (trace_file.h)
+PIECE = 1 << 18  # records read at a time
 
 
 def misses(policy, items, path):
@@ -27,7 +27,7 @@ def misses(policy, items, path):
 
 
 def misses_of_gets(policy, items, records):
-    """A set is a use that is no get."""
+    """Returns the misses of gets; a set counts as a use."""
     cache, missed, gets = policy(items), 0, 0
     for at in range(0, len(records), PIECE):
         piece = records[at : at + PIECE]
@@ -45,7 +45,7 @@ def request(number):
 
 
 def lag_hits(policy, items, percent):
-    """A get that misses is followed by no set."""
+    """Returns the hits of values set once and got once; a get that misses is not followed by a set."""
     cache, lag, hits, gets = policy(items), items * percent // 100, 0, 0
     for n in range(items * ROUNDS):
         cache.get(request(n))

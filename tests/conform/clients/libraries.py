@@ -1,7 +1,7 @@
-"""Client libraries of other people: how each is fetched, in a fixed version, and what judges a server by it.
+"""Client libraries that others wrote: how each is fetched, in a fixed version, and which tests judge a server by it.
 
-A row's tests are those of its package where that carries some, else round trips of ours (the files beside this one).
-What is fetched lies in a folder of the row; nothing of it is committed.
+A row's tests are those in its package, or if it has none, our round trips in the files of this folder. Fetched files
+lie in a folder of the row, and none is committed.
 """
 
 import json
@@ -41,19 +41,19 @@ CRATE = "memcache@=0.21.0"
 
 
 class CannotInstall(Exception):
-    """Why a library is not to be had here."""
+    """Why a library cannot be installed here."""
 
 
 class Library(NamedTuple):
-    name: str  # with its version
+    name: str  # name and version
     ours: int  # round trips of ours, or 0 where the package's own tests run
-    install: Callable  # of a folder
-    command: Callable  # of that folder, a host and a port: what runs the tests
+    install: Callable  # called with a folder
+    command: Callable  # called with that folder, a host and a port; returns the command of the tests
     outcome: str = OURS
     ports: tuple = (("-p", "11211"),)  # words for each server that the tests look for
     env: dict = {}
     tls: bool = False  # the servers speak TLS
-    run_s: int = RUN_S  # a run is ended then; what it has not said by then is named
+    run_s: int = RUN_S  # a run is ended after this time; tests without an outcome by then are named
 
 
 def step(folder, *command, limit_s=INSTALL_S, **env):
@@ -156,7 +156,7 @@ def install_php_tests(folder):
 
 
 def needs(*programs, module=None):
-    """For what Debian's packages bring: tools/packages names them."""
+    """Returns an installer for programs of Debian's packages, which tools/packages names."""
     def install(_folder):
         for program in programs:
             if shutil.which(program) is None:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 """Runs the .phpt files of a folder, as PHP's own run-tests does: phpt.py FOLDER.
 
-Prints "ok - NAME" or "not ok - NAME" for each; a test whose SKIPIF says so, or which has no end, is no outcome.
+Prints "ok - NAME" or "not ok - NAME" for each; a test that its SKIPIF skips, or that does not end, has no outcome.
 """
 
 import pathlib
@@ -23,7 +23,7 @@ def sections(text):
 
 
 def run_php(folder, options, code):
-    """Returns what the code prints; it lies beside the tests, whose files it includes."""
+    """Runs the code in the folder of the tests, whose files it includes. Returns its output."""
     with tempfile.NamedTemporaryFile("w", suffix=".php", dir=folder) as file:
         file.write(code)
         file.flush()

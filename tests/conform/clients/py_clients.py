@@ -1,6 +1,6 @@
 """Python's client libraries from PyPI, each through its own round trips. Prints a line a case.
 
-Run with an interpreter that has them; HOST and PORT are the arguments.
+Run by an interpreter that has the libraries; HOST and PORT are the arguments.
 """
 
 import sys
@@ -43,7 +43,7 @@ def pymemcache_round_trip():
 def python_memcached_round_trip():
     c = memcache.Client([f"{HOST}:{PORT}"], cache_cas=True, server_max_value_length=1 << 20)
     for value in ("text", "ü", b"bytes", 42, 1 << 70, 3.5, ["a", {"b": None}], True):
-        same(c.set("pm", value, time=100), True)  # its flags say the type
+        same(c.set("pm", value, time=100), True)  # its flags tell the type
         same(c.get("pm"), value)
     same(c.set("pm", LARGE, min_compress_len=1000), True)
     same(c.get("pm"), LARGE)

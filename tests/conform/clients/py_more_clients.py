@@ -1,7 +1,7 @@
 """More of Python's client libraries, each through its own round trips: asyncio's, and that of the meta commands.
 Prints a line a case.
 
-Run with an interpreter that has them; HOST and PORT are the arguments.
+Run by an interpreter that has the libraries; HOST and PORT are the arguments.
 """
 
 import asyncio
@@ -106,7 +106,7 @@ def meta_memcache_round_trip():
     same((c.get(names[0]), c.delete(names[0])), (None, False))
     same(c.get(key), None)
     lease = meta_memcache.LeasePolicy(miss_retries=1)
-    same(c.get_or_lease(key, lease_policy=lease), None)  # the first who misses is to fill it
+    same(c.get_or_lease(key, lease_policy=lease), None)  # the first client that misses must fill it
     same(c.set(key, "filled", ttl=100), True)
     same(c.get_or_lease(key, lease_policy=lease), "filled")
 

@@ -1,8 +1,7 @@
 """The intended differences between the appliance's answers and those of Debian's memcached 1.6.18, with reasons.
 
-KNOWN lists them, each with an example that the runner sends to both: (name, reason, request,
-memcached's answer, ours). A random difference counts as known only if a JUDGE of that name says so
-of request and answers; any other is a failure.
+KNOWN lists them, each with an example that the runner sends to both: (name, reason, request, memcached's answer, ours).
+A random difference is known only if a JUDGE of that name accepts request and answers; any other is a failure.
 """
 
 import re
@@ -130,8 +129,8 @@ JUDGES = {"leading space": _leading_space, "too few words": _too_few_words,
 
 
 def name_of(request, theirs, ours):
-    """The known difference this is, or None."""
-    while theirs and ours and _first(theirs) == _first(ours):  # such as those of a body taken for requests
+    """Returns the name of the known difference, or None."""
+    while theirs and ours and _first(theirs) == _first(ours):  # such as answers to a body parsed as requests
         theirs, ours = theirs[len(_first(theirs)):], ours[len(_first(ours)):]
     for name, judge in JUDGES.items():
         if judge(request, theirs, ours):
@@ -139,7 +138,7 @@ def name_of(request, theirs, ours):
     return None
 
 
-# Values that two correct servers may number or time differently.
+# Numbers and times that may differ between two correct servers.
 SAME_ENOUGH = [
     # A number keeps the length it had in spaces, unless it is still being sent.
     (re.compile(rb"^(VALUE [^ ]+ \d+|VA) \d+((?: .*)?\r\n\d+) *\r$", re.M), rb"\1 #\2\r"),

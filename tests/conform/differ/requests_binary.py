@@ -1,7 +1,7 @@
 """Random packets of the binary protocol, and how to read its answers.
 
-A packet is (bytes, cas_key), as in requests_text: where cas_key is not None, the runner puts what
-that server last said of the key's CAS into the header.
+A packet is (bytes, cas_key), as in requests_text: if cas_key is not None, the runner puts the key's CAS, as that server
+last gave it, into the header.
 """
 
 import struct
@@ -9,7 +9,7 @@ import struct
 HEADER = struct.Struct(">BBHBBHIIQ")
 REQUEST, RESPONSE = 0x80, 0x81
 CAS_AT = 16
-NO_CAS = 0xabcdef0123456789  # no item's
+NO_CAS = 0xabcdef0123456789  # no item has it
 
 GET, SET, ADD, REPLACE, DELETE, INCR, DECR, QUIT, FLUSH, GETQ, NOOP, VERSION, GETK, GETKQ, APPEND, \
     PREPEND, STAT, SETQ, ADDQ, REPLACEQ, DELETEQ, INCRQ, DECRQ, QUITQ, FLUSHQ, APPENDQ, \
@@ -31,12 +31,12 @@ def packet(opcode, key=b"", extras=b"", body=b"", opaque=0, cas=0):
 
 
 def value(rnd):
-    """Never a number."""
+    """Returns a random value, never a number."""
     return rnd.choice([b"", b"v", b"v" + rnd.randbytes(rnd.choice([1, 10, 100, 1000]))])
 
 
 def _cas(rnd, key):
-    """(cas for the header, key whose CAS to put there)"""
+    """Returns (cas for the header, key whose CAS replaces it)"""
     kind = rnd.random()
     return (0, None) if kind < 0.8 else (NO_CAS, None) if kind < 0.85 else (0, key)
 
@@ -89,8 +89,8 @@ def _touch(rnd, opaque):
 
 
 def _other(rnd, opaque):
-    # An unknown opcode with a key makes 1.6.18 swallow the key's length once more, out of the next
-    # packet; so those here have a body alone.
+    # After an unknown opcode with a key, 1.6.18 skips the key's length once more, in the next packet. So unknown
+    # opcodes here have only a body.
     return rnd.choice([
         packet(NOOP, opaque=opaque), packet(0x1b, opaque=opaque), packet(0x30, opaque=opaque),
         packet(0x7f, b"", b"", b"body", opaque=opaque),
@@ -109,7 +109,7 @@ def pick(rnd, opaque):
 
 
 def wrong_lengths(rnd, opaque):
-    """A packet whose lengths contradict each other: what must end the connection."""
+    """Returns a packet whose lengths contradict each other, which must end the connection."""
     good, _ = pick(rnd, opaque)
     magic, opcode, key, extras, kind, vbucket, body, opaque, cas = HEADER.unpack_from(good)
     how = rnd.randrange(5)

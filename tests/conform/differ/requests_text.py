@@ -1,7 +1,7 @@
 """Random requests of the text and meta protocol, valid and not.
 
-A request is (bytes, cas_key): where the bytes hold CAS_HERE, the runner puts what that server last
-said of cas_key's CAS, since two servers number their items differently.
+A request is (bytes, cas_key): the runner replaces CAS_HERE in the bytes by cas_key's CAS, as that server last gave it,
+since two servers number their items differently.
 
 What memcached 1.6.18 and 1.6.45 answer differently is made by broken() alone, and judged by
 known.py; everything else must be the same to the byte.
@@ -9,8 +9,8 @@ known.py; everything else must be the same to the byte.
 
 CAS_HERE = b"{cas}"
 KEYS = [b"k%d" % i for i in range(30)] + [b"L" * 250, b"tab\tkey", b"\x01\xfe", b"noreply1"]
-# Numbers live under keys of their own, which are not appended to: a number in place keeps its old
-# length in spaces, or does not if it is still being sent, and what follows them would differ.
+# Numbers have keys of their own, to which nothing is appended. A number that gets shorter is padded with spaces, except
+# while its item is being sent; appended bytes would show that difference.
 COUNTERS = [b"n%d" % i for i in range(10)]
 BASE64_KEYS = [b"YQ==", b"YWJj", b"AAECAwQ=", b"/////w=="]
 
@@ -20,12 +20,12 @@ EXPTIMES = [b"0", b"0", b"0", b"0", b"1000", b"86400", b"-1", b"2592001", b"2000
 DELTAS = [b"1", b"1", b"7", b"100", b"0", b"1000000000000"]
 NUMBERS = [b"0", b"1", b"9", b"10", b"99", b"100", b"1000", b"4611686018427387904", b"12 ", b"007",
            b" 17", b"+17", b"12" + b" " * 30 + b"x", b"0" * 30 + b"5", b"17\0x", b"18446744073709551616",
-           b"12x", b"-1", b""]  # not spaces alone: 1.6.18 reads on beyond them
-VALUE_BYTES = b"abcdefghijklmnopqrstuvwxyz0123456789 \0\t\xff-"  # no upper case: no reply inside
+           b"12x", b"-1", b""]  # never only spaces: 1.6.18 reads beyond them
+VALUE_BYTES = b"abcdefghijklmnopqrstuvwxyz0123456789 \0\t\xff-"  # no upper case, so that no value looks like a reply
 
 
 def value(rnd):
-    """Never a number."""
+    """Returns a random value, never a number."""
     kind = rnd.random()
     if kind < 0.05:
         return b""
@@ -182,7 +182,7 @@ META = [(_mg, 40), (_ms, 30), (_ms_cas, 6), (_md, 10), (_ma, 14), (_number, 6), 
 # ---- broken lines -------------------------------------------------------------------------------
 
 def broken(rnd, table):
-    """A good request with its line damaged: words lost, doubled or changed, bytes changed."""
+    """Returns a valid request with a damaged line: words lost, doubled or changed, or bytes changed."""
     request, cas_key = pick(rnd, table)
     line, end, body = request.partition(b"\r\n")
     words = line.split(b" ")
@@ -206,8 +206,8 @@ def broken(rnd, table):
 
 
 def beside_the_point(line):
-    """Requests whose answers describe the server itself; and a get of a key too long, for which 1.6.18 throws
-    the answers of earlier requests away."""
+    """True for requests whose answers describe the server itself, and for a get with too long a key, after which 1.6.18
+    discards the answers to earlier requests."""
     words = line.split()
     return bool(words) and (words[0] in (b"stats", b"version") or words[0][:1] == b"g" and
                             any(len(w) > 250 for w in words))

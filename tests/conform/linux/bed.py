@@ -18,7 +18,8 @@ SERVER, PREFIX_LEN = "10.64.0.1", 10
 IN_OWN_NET = "CLOCKOO_LINUX_NET"
 CONNS = 4096
 PIECE = 50  # bytes of a value that are stored at a time, and twice
-# The kernel answers each segment by itself, as often as it comes: what its rate limits leave out is not compared.
+# The kernel must answer each segment, however often it arrives: answers that a rate limit suppresses could not be
+# compared.
 KERNEL = [
     "net.ipv6.conf.all.disable_ipv6=1",
     "net.ipv6.conf.default.disable_ipv6=1",

@@ -1,6 +1,6 @@
-"""Conversations of a peer with a cache in TCP, well and badly spoken, drawn from a seed.
+"""TCP conversations of a peer with a cache, correct and incorrect ones, drawn from a seed.
 
-A conversation is a list of steps, a step a list of segments that are sent at once. Its bytes are requests of
+A conversation is a list of steps. A step is a list of segments that are sent at once. Its bytes are requests of
 memcached's protocol, so both servers answer the same; where a segment repeats a byte, it repeats its value.
 """
 
@@ -25,10 +25,10 @@ REQUESTS = [b"mn\r\n"] * 8 + [
     b"wrong\r\n",
     b"mg none v\r\n",
 ]
-STREAM_LEAST = 4000  # bytes; requests follow beyond it as far as segments reach
+STREAM_LEAST = 4000  # least bytes of requests; more follow as far as segments reach
 FAR = 3_000_000  # beyond every window
 FAR_ACK = 1 << 30
-QUIT_MOST = 40  # bytes before a quit: few replies, as many segments as the first window has
+QUIT_MOST = 40  # most bytes before a quit, so that all replies fit the initial window
 ACTIONS_MOST = 7
 MSS_CHOICES = (0, 1, 64, 215, 216, 536, 1000, 1460, 1460, 1460, 8960, 65535)
 WRONG_OPTIONS = (
@@ -46,7 +46,7 @@ WRONG_OPTIONS = (
 
 
 def handshake_options(rnd):
-    """Returns the options of a SYN, and what a peer with these would do later."""
+    """Returns the options of a SYN, and how a peer with these behaves later."""
     if rnd.random() < 0.4:
         parts = [("mss", 1460), ("sackok",), ("ts",), ("wscale", 7)]
     else:

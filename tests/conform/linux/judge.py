@@ -2,7 +2,7 @@
 
 import segments as sg
 
-FAR = 1 << 30  # ahead; what is further counts as behind
+FAR = 1 << 30  # largest distance ahead; numbers further away count as behind
 FIELDS = ("syn_acks", "resets", "upto", "crc", "fin", "acked", "again", "window", "sack", "gap")
 
 

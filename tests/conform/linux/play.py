@@ -1,4 +1,4 @@
-"""Plays conversations to a server, many beside each other, step by step, and notes what their peers observe.
+"""Plays many conversations with a server at the same time, step by step, and notes what their peers observe.
 
 A step ends when a connection that was opened after its segments were sent has had two answers: servers take frames,
 connections and requests in their order, and STEP_S later: longer than an ACK may be delayed and than the appliance
@@ -14,14 +14,14 @@ import conversations as talk
 import segments as sg
 
 STEP_S, LAST_S = 0.12, 0.3
-PROBE_S = 0.1  # after which what comes into a closed window is a probe
+PROBE_S = 0.1  # a segment into a closed window after this time is a probe
 BARRIER_AGAIN_S, BARRIER_MOST_S = 1.0, 20
-HOSTS, PORTS_A_HOST, PORT_FIRST = 256, 60000, 2048  # replies are limited by source
-BARRIER_HOST = 0  # its peers' number
-BURST = 24  # frames to one side before the other is looked at
+HOSTS, PORTS_A_HOST, PORT_FIRST = 256, 60000, 2048  # many hosts, since servers limit replies by source
+BARRIER_HOST = 0  # host number of peers that end a step
+BURST = 24  # frames to one side before the other side is read
 RECEIVE_BYTES = 64 << 20
-TIME_BASE = 100_000  # of a peer's timestamps
-UNKNOWN_ISS = 0x1000  # of a server that has not answered
+TIME_BASE = 100_000  # first value of a peer's timestamps
+UNKNOWN_ISS = 0x1000  # the number of a server that has not answered
 
 
 class Peer:
@@ -105,7 +105,7 @@ class Peer:
         return (found.ack - self.conversation.isn) % sg.NUMBERS
 
     def observed(self):
-        """Returns what came since this was called last."""
+        """Returns what was received since the last call."""
         seen = {
             "syn_acks": tuple(self.syn_acks),
             "resets": tuple(self.resets),
@@ -213,7 +213,7 @@ class Side:
                 time.sleep(0.001)
 
     def leave(self, peer):
-        """Ends what may be left of a connection."""
+        """Resets a connection that may be left."""
         if peer.iss is not None:
             self.send(peer, talk.Segment("R", peer.acked, ack=None), 0)
         del self.peers[(peer.host, peer.port)]

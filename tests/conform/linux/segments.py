@@ -1,4 +1,4 @@
-"""TCP segments as bytes: written and read by hand, as neither stack does it.
+"""TCP segments as bytes, written and read here, without the code of either stack.
 
 Numbers of a conversation are relative: sequence numbers count from the peer's SYN, acknowledgments from the server's.
 """
@@ -46,7 +46,7 @@ def frame(macs, hosts, port, flags, seq, ack, win, options, data, urgent=0):
 
 
 def read(data):
-    """Returns what a frame from the server says, None if it is no TCP of the server's port."""
+    """Returns the fields of a frame from the server; None if it is no TCP from the server's port."""
     if data[12:14] != b"\x08\0" or data[23] != 6:
         return None
     at = 14 + 4 * (data[14] & 15)

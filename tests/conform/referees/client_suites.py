@@ -1,7 +1,7 @@
 """Client libraries as referees: each runs its tests against memcached and against the appliance.
 
-A run has a network of its own, in which the ports that tests expect are free and nothing else is reached. The program
-under test is `memcached` in its PATH: libraries that start servers start it too.
+A run has a network of its own, in which the ports that tests expect are free, and from which nothing else is reached.
+The program under test is `memcached` in its PATH, so libraries that start servers start it.
 """
 
 import os
@@ -26,7 +26,7 @@ HELD = {"ok", "PASSED", "PASS", "pass"}
 CONTROL = pathlib.Path(__file__).resolve().parent / "control.py"
 # memcached listens on all addresses by default; libraries also connect to localhost at ::1.
 BOTH_FAMILIES = 'case " $* " in *" -l "*) ;; *) set -- -l 127.0.0.1,::1 "$@" ;; esac\n'
-NOT_SERVING = 86  # the status of a run whose server does not serve; no program of a row ends with it
+NOT_SERVING = 86  # the status of a run whose server does not serve, which no program of a row uses
 # In the network: servers, until each answers, the control if there is one, then the tests.
 INSIDE = """ip link set lo up
 for words in $SERVERS; do memcached $(echo "$words" | tr , ' ') >>servers.log 2>&1 & done
@@ -55,18 +55,19 @@ exec "$@"
 
 class Said(NamedTuple):
     outcomes: dict  # {test: whether it held}
-    text: str  # all that was printed
+    text: str  # the output of the run
     cut: bool  # the run was ended at its limit
     serves: bool  # each server answered, and passed the control if there was one
     seconds: float
 
     def without_end(self, of_others):
-        """Tests that were cut, by a limit of their own or by that of the run: these are known from another run."""
+        """Returns tests without an outcome: those cut by their own limit, or by the run's, whose names another run
+        gives."""
         return sorted({*re.findall(r"^cut - (.+)$", self.text, re.M), *(of_others - self.outcomes.keys() if self.cut else ())})
 
 
 def installed(library, folder):
-    """Installs once, and raises libraries.CannotInstall with the reason of this machine."""
+    """Installs the library once. Raises libraries.CannotInstall with the reason if this machine cannot."""
     if not (folder / DONE).exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -75,7 +76,7 @@ def installed(library, folder):
 
 
 def bench_of(program, memcached):
-    """A folder whose bin has the program under test as memcached."""
+    """Makes a folder whose bin has the program under test as memcached."""
     home = pathlib.Path(tempfile.mkdtemp(prefix="referee-"))
     (home / "bin").mkdir()
     real = memcached_t.AS_MEMCACHED if program is not None else f"{memcached} -u root"
@@ -85,7 +86,7 @@ def bench_of(program, memcached):
 
 
 def certificate(folder):
-    """The words for a server of TLS with a certificate of its own, made once."""
+    """Returns the options of a TLS server, with a certificate that is made once."""
     key, chain = folder / "key.pem", folder / "chain.pem"
     if not chain.exists():
         libraries.step(folder, "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "365", "-keyout", str(key), "-out", str(chain),
@@ -95,7 +96,7 @@ def certificate(folder):
 
 
 def outcomes(library, text):
-    """{test: whether it held}; a name that comes twice holds if it held each time."""
+    """Returns {test: whether it held}; a repeated name holds if it held each time."""
     found = {}
     for line in re.finditer(library.outcome, text, re.M):
         found[line["name"]] = found.get(line["name"], True) and line["held"] in HELD
@@ -103,7 +104,7 @@ def outcomes(library, text):
 
 
 def run(library, folder, program, memcached, limit_s=None, control=False):
-    """Returns what a library's tests say of memcached, or of the program."""
+    """Returns the outcomes of a library's tests against memcached, or against the program."""
     home = bench_of(program, memcached)
     began = time.monotonic()
     ports = " ".join(words[words.index("-p") + 1] for words in library.ports)

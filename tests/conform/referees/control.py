@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -B
-"""A control for planted faults: requests that no fault of planted.py touches, each with the answer that is due.
+"""A control for planted faults: requests that no fault of planted.py affects, each with its right answer.
 
     control.py HOST PORT [tls]
 
-A program that answers all of them has started and serves, so what a referee then finds is not that nothing runs.
+A program that answers all of them has started and serves, so a referee's later failure is not for want of a server.
 Exits with 1 and the first wrong answer.
 """
 
@@ -33,7 +33,7 @@ def connected(host, port, tls):
 
 
 def wrong_answer(sock):
-    """Returns the first answer that is not due, as text, or None."""
+    """Returns the first wrong answer as text, or None."""
     with sock.makefile("rb") as heard:
         for asked, due in REQUESTS:
             sock.sendall(asked)

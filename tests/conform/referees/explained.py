@@ -7,7 +7,7 @@ once it has printed nothing for MAY_HANG_S.
 
 import re
 
-MAY_HANG_S = 90  # of silence; a file that does not hang prints more often, on a loaded machine too
+MAY_HANG_S = 90  # seconds of silence; files that do not hang print more often, even on a loaded machine
 
 ALL = ("1.6.18", "1.6.45")
 OLD = ("1.6.18",)
@@ -93,7 +93,7 @@ CLIENTS = [
     ("memcache of crates", "udp_test", "flush_all by a datagram is refused: its sender may be forged"),
 ]
 
-# Rows whose tests depend on who runs first: they may pass.
+# Rows whose tests depend on which process runs first, and may pass.
 SOMETIMES = {"chunked-extstore.t", "maxconns.t", "watcher.t", "daemonize.t", "ssl_cert_refresh.t", "idle-timeout.t", "lru-maintainer.t", "slabs-reassign-chunked.t", "slabs-reassign2.t", "issue_183.t", "TestTLS", FIRST_TLS, IDLE, GH_0531, "memcached_udp"}
 
 
@@ -120,5 +120,5 @@ def may_hang(version, name):
 
 
 def of_client(row, name):
-    """The reason of a client's test, or None."""
+    """Returns the reason why a client's test fails, or None."""
     return next((reason for who, pattern, reason in CLIENTS if who == row and re.fullmatch(pattern, name)), None)

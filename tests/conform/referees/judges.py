@@ -1,7 +1,7 @@
 """Rows beside those of clients/libraries.py: libmemcached's own tests, and judges of TLS.
 
-A judge of TLS asks a server whose certificate a run makes. What it finds in memcached's TLS is no finding of ours; what
-it finds in the appliance's alone is one.
+A judge of TLS examines a server whose certificate the run makes. A finding counts only if it is in the appliance's TLS
+and not in memcached's.
 """
 
 import pathlib
@@ -20,7 +20,7 @@ EACH_TEST = """for test in $("$0" --list-test-names-only); do
     timeout -k 5 $LIMIT "$0" "$test" >said 2>&1
     case $? in 0) echo "ok - $test" ;; 124 | 137) echo "cut - $test" ;; *) echo "not ok - $test"; tail -n 20 said ;; esac
 done"""
-# No route leads out of the network of a run; one of its tests wants silence from 192.0.2.1 (RFC 5737).
+# The network of a run has no route out, and a test of libmemcached expects no answer from 192.0.2.1 (RFC 5737).
 SILENT_ROUTE = "ip link add silent type dummy && ip link set silent up && ip address add 192.0.2.2/24 dev silent && ip neigh add 192.0.2.1 lladdr 02:00:00:00:00:01 dev silent; "
 
 

@@ -1,9 +1,9 @@
 """memcached's own tests as referees: t/*.t and testapp of Debian's source, against memcached built from that source
 and against the appliance. A file starts its servers, or, if it needs no words for them, asks one that runs: external.
 
-A test of theirs is known by its file and its number there. Both programs run the same files with the same clock: the
-tests' debugtime, which only a debug build of memcached has, becomes a sleep for the appliance, a second longer than asked: an
-item ends within the second of its expiry.
+A test is identified by its file and its number in that file. Both programs run the same files with the same clock: the
+tests' debugtime, which only a debug build of memcached has, becomes a sleep for the appliance, a second longer than
+asked: an item ends within the second of its expiry.
 """
 
 import contextlib
@@ -20,30 +20,31 @@ from concurrent import futures
 
 AS_MEMCACHED = pathlib.Path(__file__).resolve().parent / "as_memcached"
 AT_ONCE = 3  # tests that mostly sleep
-FILE_S = 1200  # only what hangs is ended: a loaded machine takes five minutes for the longest
+FILE_S = 1200  # limit of a file that hangs; the longest takes five minutes on a loaded machine
 SILENT_S = 300  # a file that prints nothing for so long hangs: the longest silence is a start on a loaded machine
 TLS_FILES = re.compile(r"^ssl_")
-# Files that judge the source tree or the proxy, and no server.
+# Files that judge the source tree or the proxy, not a server.
 NO_SERVER = {"whitespace.t", "proxy.t"}
 LINE = re.compile(r"^(not )?ok (\d+)", re.M)
 MOVE_TIME = re.compile(r"(sub mem_move_time \{.*?)print \$sock \"debugtime[^\n]*\n.*?\n\}", re.S)
-START = ("for (1..80) {", "for (1..1200) {")  # quarters of a second: a loaded machine starts gigabytes for longer than 20 s
-# memcached refuses a dump behind another command, and the appliance answers it: the answers that follow would be others.
+START = ("for (1..80) {", "for (1..1200) {")  # of 0.25 s: a loaded machine needs over 20 s for gigabytes
+# memcached refuses a dump after another command in a pipeline, and the appliance answers it, so later answers would be
+# shifted.
 PIPELINED = (r'"mg foo v\r\nlru_crawler metadump all\r\n"', r'"mg foo v\r\nmg foo v\r\n"')
 # memcached's tests run the program with -h at each connection that they make; the wrapper has the answer in a file.
 WRAPPER = '#!/bin/sh\n[ "$*" != -h ] || exec cat {home}/help\nexec {home}/as_memcached "$@"\n'
-# A file that starts servers in no other way can ask one that runs.
+# A file that starts servers only in this way can use a running one instead.
 STARTS = re.compile(r"new_memcached\(([^)]*)\)")
 READY_S = 300  # generous: a loaded machine
 LIBRARIES = {"event.h": "libevent-dev", "openssl/ssl.h": "libssl-dev"}
 
 
 class CannotJudge(Exception):
-    """Why a referee does not run here."""
+    """Why a referee cannot run here."""
 
 
 def build(tarball, folder):
-    """memcached-debug, testapp and what t/ needs, in folder; built once."""
+    """Builds memcached-debug, testapp and the needs of t/ in folder, once."""
     if (folder / "testapp").exists():
         return folder
     for header, package in LIBRARIES.items():
@@ -64,7 +65,7 @@ def build(tarball, folder):
 
 
 def bench_of(source, program):
-    """A folder in which their tests find memcached-debug: theirs, or ours under that name."""
+    """Makes a folder in which the tests find memcached-debug: memcached's, or the appliance under that name."""
     home = pathlib.Path(tempfile.mkdtemp(prefix="referee-"))
     shutil.copytree(source / "t", home / "t")
     for name in ("timedrun", "sizes", "testapp", "memcached-debug"):
@@ -100,7 +101,7 @@ def ends_by_itself(child, said, silent_s):
 
 @contextlib.contextmanager
 def running(home, program):
-    """A server for one file. Yields what the file's environment says of it."""
+    """Runs a server for one file. Yields the environment that names the server."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
@@ -138,7 +139,7 @@ def run_one(home, words, program, tls, silent_s, **more_env):
 
 
 def end_servers(home):
-    """A test that died leaves its server: each has its folder as its own."""
+    """Ends servers that a killed test has left, which are found by their folder."""
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -149,13 +150,13 @@ def end_servers(home):
 
 
 def names(source, only=None):
-    """The files that judge a server; only is a set of names, or None for all."""
+    """Returns the files that judge a server. only: a set of names, or None for all."""
     found = ["testapp", *sorted(file.name for file in (source / "t").glob("*.t"))]
     return [name for name in found if name not in NO_SERVER and not name.startswith("proxy") and (only is None or name in only)]
 
 
 def external_names(source, only=None):
-    """The files that start servers without words for them."""
+    """Returns the files that start servers without options."""
     found = [name for name in names(source, only) if name != "testapp" and not TLS_FILES.match(name)]
     starts = {name: STARTS.findall((source / "t" / name).read_text()) for name in found}
     return [name for name in found if starts[name] and not any(starts[name])]

@@ -1,7 +1,7 @@
 """Faults that are planted in the appliance, one at a time, and the referees that must catch each.
 
-A fault is one edit of one file of lib/. The file alone is compiled again, without optimisation of the whole program, and
-linked before the rooms' libraries, whose own member of that name the linker then leaves out: seconds for each.
+A fault is one edit of one file of lib/. Only this file is compiled again, without optimisation of the whole program. It
+is linked before the rooms' libraries, so the linker leaves out their member of that name. A fault takes seconds.
 """
 
 import json
@@ -15,7 +15,7 @@ NOT_WHOLE = ["-fno-lto", "-fno-use-linker-plugin"]
 
 
 class CannotPlant(Exception):
-    """An edit whose text is not once in its file, or a program that cannot be built."""
+    """An edit whose text is not in its file exactly once, or a program that cannot be built."""
 
 
 class Fault(NamedTuple):
@@ -87,7 +87,8 @@ def done(command, build):
 
 
 def compile_again(build, fault, to):
-    """The object of the edited file, which lies beside the build's own so that includes are found as before."""
+    """Compiles the edited file in the folder of the original object, so that includes are found as before. Returns the
+    object."""
     row = next(row for row in json.loads((build / "compile_commands.json").read_text())
                if (build / row["file"]).resolve() == ROOT / fault.file and "/lib" in "/" + row["output"])
     source = to / pathlib.Path(fault.file).name
@@ -103,7 +104,7 @@ def compile_again(build, fault, to):
 
 
 def plant(build, fault, to):
-    """Returns the folder to, in which app/clockoo has the fault; build has what it is linked of."""
+    """Links app/clockoo with the fault into the folder `to`, of the parts in build. Returns the folder."""
     (to / "app").mkdir()
     (to / "share/clockoo").mkdir(parents=True)
     (to / "share/clockoo/drivers-config").symlink_to(ROOT / "drivers-config")

@@ -1,4 +1,4 @@
-"""Whether the referees of a planted fault catch it.
+"""Finds out whether the referees of a planted fault catch it.
 
 A referee catches a fault by a test that fails with the fault, and that the appliance without it passes or does not have. The
 program with the fault must serve before that: it passes control.py, on the servers that the tests of a row ask, or before a
@@ -18,7 +18,7 @@ from libraries import Library
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 NOTHING = Library("nothing", 0, None, lambda at, host, port: ["true"])
-LEAST_S, TIMES_CLEAN = 120, 10  # a fault may hang a test: a run ends behind that many times what it takes without
+LEAST_S, TIMES_CLEAN = 120, 10  # a fault may hang a run: limit by its time without
 
 
 class NoControl(Exception):
@@ -80,7 +80,7 @@ class Judge:
         return bool(caught(clean["results"], said["results"], said["ended"]))
 
     def intruder(self, made, name):
-        """True if the clients beside an intruder see harm."""
+        """True if the clients beside an intruder are harmed."""
         clean, text = self.once(name, lambda: self.intrude(self.build, name))
         if "skipped" in text or clean != 0:
             raise memcached_t.CannotJudge(f"of the appliance without a fault: {(text.strip().splitlines() or ['no word'])[0]}")
@@ -90,7 +90,7 @@ class Judge:
         return status != 0
 
     def intrude(self, build, name):
-        """(status, or None if the control failed, text)"""
+        """Returns (status, or None if the control failed; text)."""
         with tempfile.NamedTemporaryFile("r", prefix="control-") as passed:
             control = " && ".join(f'{HERE / "control.py"} "${host}" "$CLOCKOO_PORT"' for host in ("CLOCKOO_HOST", "CLOCKOO_HOST6"))
             command = f"{control} && echo passed >{passed.name} && {HERE.parent}/run_intruders '{name}'"

@@ -1,6 +1,6 @@
-"""Records hold the last counts of each referee, beside what was built; REFEREES.md is written from them.
+"""Records hold the last counts of each referee, in the folder of the builds; REFEREES.md is written from them.
 
-A run may ask some rows only: the table has the others as they were last asked. A row that never was says so.
+If a run has only some rows, the table shows the last counts of the others. A row that has never run says so.
 """
 
 import json
@@ -11,7 +11,7 @@ import planted
 
 FILE = "records.json"
 NOT_YET = ["—"] * 2
-EXTERNAL = ", external"  # behind a version: its files asked a server that runs
+EXTERNAL = ", external"  # after a version: its files used a running server
 
 
 def load(folder):
@@ -20,7 +20,7 @@ def load(folder):
 
 
 def keep(folder, kind, name, value):
-    """Written at once: a run that is ended early has said what it said."""
+    """Writes a count at once, so that a run that is ended early keeps its counts."""
     records = load(folder)
     records[kind][name] = value
     folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def names_missing(text):
 
 
 def totals(theirs, ours):
-    """[tests that memcached passes, those of them that the appliance passes], over files."""
+    """Returns [tests that memcached passes, those of them that the appliance passes], over all files."""
     held = good = 0
     for name, found in ours.items():
         passed = {number for number, is_good in theirs[name]["results"].items() if is_good}

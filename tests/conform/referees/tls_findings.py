@@ -1,8 +1,8 @@
 #!/usr/bin/python3 -B
-"""sslscan, testssl or sslyze asked about a server of TLS: tls_findings.py TOOL HOST PORT.
+"""Runs sslscan, testssl or sslyze against a TLS server: tls_findings.py TOOL HOST PORT.
 
-Prints "ok - WHAT" for what a tool asked and did not mind, "not ok - FINDING" for each finding: each suite and group that
-the server takes is one, so that a list can be compared with another server's.
+Prints "ok - WHAT" for each check without a finding, and "not ok - FINDING" for each finding. Each suite and group that
+the server accepts counts as a finding, so that lists of two servers can be compared.
 """
 
 import json

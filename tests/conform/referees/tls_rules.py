@@ -1,8 +1,8 @@
 #!/usr/bin/python3 -B
-"""Rules of RFC 5246 and RFC 8446 that a server must keep, asked with tlslite-ng: tls_rules.py HOST PORT.
+"""Tests a server by rules of RFC 5246 and RFC 8446, with tlslite-ng: tls_rules.py HOST PORT.
 
 Prints "ok - RULE" or "not ok - RULE: what was seen" for each. A hello that breaks a rule is written here byte by byte;
-what comes behind a handshake is sent through tlslite-ng's record layer.
+after a handshake bytes are sent through tlslite-ng's record layer.
 """
 
 import os
@@ -151,7 +151,7 @@ class Peer:
             pass
 
     def ends_with(self, wanted):
-        """An alert of these ends it; what it answered before that is read."""
+        """Checks that one of these alerts ends the connection, after reading earlier answers."""
         try:
             while self.tls.read(max=65536, min=1):
                 pass
@@ -539,7 +539,7 @@ def a_key_update_in_tls_1_2_is_refused():
 
 @rule
 def a_renegotiation_is_refused():
-    """RFC 5246, 7.2.2: by a warning or by an alert; a hello of the server's would be the start of another handshake."""
+    """RFC 5246, 7.2.2: the server refuses by a warning or a fatal alert. A hello would begin another handshake."""
     with Peer(TLS12) as peer:
         again = ClientHello().create((3, 3), bytearray(32), bytearray(), [0xc02f, 0xc030])
         peer.send(again.write(), HANDSHAKE)
@@ -620,7 +620,7 @@ def main():
         name, why = function.__name__.replace("_", " "), None
         try:
             function()
-        except Exception as error:  # whatever tlslite-ng raises is what it says of the server
+        except Exception as error:  # any exception of tlslite-ng is a finding about the server
             why = f"{type(error).__name__}: {error}"
         print(f"ok - {name}" if why is None else f"not ok - {name}\n    {why}", flush=True)
 

@@ -13,10 +13,10 @@
 
 #define TICK_NS         50000000l
 #define TICKS_S         20u
-#define NO_ANSWER_TICKS (3 * TICKS_S) /* without any answer: the server is absent */
-#define STOP_TICKS      (2 * TICKS_S) /* for connections to close */
+#define NO_ANSWER_TICKS (3 * TICKS_S) /* without any answer the server is absent */
+#define STOP_TICKS      (2 * TICKS_S) /* ticks for connections to close */
 #define KNEE_CLOSE      1.03
-#define KNEE_MISSED     0.001 /* share of due requests: beyond it the rate was not reached */
+#define KNEE_MISSED     0.001 /* largest share of missed requests at a rate that was reached */
 #define BAR_CELLS       40u
 /* With fewer requests a 99th percentile means nothing. */
 #define SWEEP_REQUESTS 100.0
@@ -37,7 +37,7 @@ load_coordinator_block_signals(void)
 {
 	sigset_t set = our_signals();
 
-	sigaddset(&set, SIGPIPE); /* a server that vanishes takes its socket with it */
+	sigaddset(&set, SIGPIPE); /* a write to the socket of a server that has ended raises it */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
@@ -63,7 +63,7 @@ all_done(const struct load_program *p)
 	return true;
 }
 
-/* Waits for a tick. False after a signal. */
+/* Sleeps for a tick. False after a signal. */
 static bool
 tick(void)
 {
@@ -296,7 +296,7 @@ stop_cores(struct load_program *p)
 	const struct load_command command = {.task = LOAD_IDLE};
 
 	if (!all_done(p))
-		return; /* ended by silence */
+		return; /* the run ended because the server is silent */
 	start_cores(p, &command);
 	for (uint32_t i = 0; i < STOP_TICKS && !all_done(p); i++)
 		tick();

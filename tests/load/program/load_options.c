@@ -105,7 +105,7 @@ set_vary(struct load_options *o, const char *value, struct error *err)
 #define AT(field)   offsetof(struct load_options, field)
 #define SIZE(field) sizeof(((struct load_options *)0)->field)
 
-/* Options with a form of their own, by the index of their function. */
+/* Options that a function of their own reads, by its index. */
 enum custom { CUSTOM_SERVER, CUSTOM_POPULARITY, CUSTOM_SWEEP, CUSTOM_VARY };
 
 static bool (*const set_custom[])(struct load_options *o, const char *value, struct error *err) = {
@@ -245,7 +245,7 @@ defaults(struct load_options *o, struct config *cfg)
 		.sweep_from = 50000,
 	};
 	config_defaults(cfg);
-	cfg->ipv4++; /* the appliance's default is the one before */
+	cfg->ipv4++; /* the default is the address after the appliance's */
 	strcpy(cfg->file_prefix, "clockoo-load");
 }
 

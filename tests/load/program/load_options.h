@@ -35,7 +35,7 @@ struct load_options {
 	uint32_t keys;
 	struct key_distribution dist; /* kind and its numbers */
 	char key_size[32], value_size[32];
-	double sets, deletes; /* percent of the requests */
+	double sets, deletes; /* percentages of the requests */
 	uint32_t multiget;
 	double seconds, warmup, timeout;
 	uint32_t requests; /* 0: by time */

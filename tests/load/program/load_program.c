@@ -69,8 +69,8 @@ stack_config_of(const struct load_program *p)
 	};
 }
 
-/* Returns the burst of frames. With all requests in one burst, each end waits for the other; a
- * client that takes a part of them at a time keeps both busy. */
+/* Returns the burst of frames. If all requests were received in one burst, each end would wait for
+ * the other. A client that receives them in parts keeps both busy. */
 static uint32_t
 burst_of(const struct load_program *p)
 {

@@ -37,10 +37,10 @@ struct load_program {
 	struct workload workload;
 	struct huge_block block;
 	struct load_worker workers[CORES_MAX];
-	uint32_t conns_of_core, depth_max; /* the most of any run */
+	uint32_t conns_of_core, depth_max; /* largest values of any run */
 	cpu_set_t all_cpus;
 	atomic_bool stop, interrupted;
-	/* the coordinator's */
+	/* used by the coordinator only */
 	struct load_result *merged;
 	struct load_report *report;
 	double knee_rate; /* of the last sweep */

@@ -5,7 +5,7 @@
  * tests/unit/app/counters_test.py finds a list that the program does not register, and one that
  * is missing here.
  *
- * Shape:  names only, made from the rooms' own lists; lists of the same reply follow each other.
+ * Shape:  names only, made from the rooms' own lists; lists shown by one reply stand together.
  */
 #ifndef CLOCKOO_COUNTER_LISTS_H
 #define CLOCKOO_COUNTER_LISTS_H

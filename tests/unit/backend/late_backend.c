@@ -10,14 +10,14 @@
 #include <stdlib.h>
 
 #define RECLAIM_TURNS_MAX 20000u
-#define ASKS_MAX          8192u /* open, or with an answer under way */
-#define COPIES_MAX        256u  /* on the flash; a further one is lost */
+#define ASKS_MAX          8192u /* most requests that are open or whose answer is under way */
+#define COPIES_MAX        256u  /* items that the flash has room for; further ones are lost */
 
 enum ask_state {
 	ASK_NONE,
 	ASK_OPEN,
-	ASK_FORGOTTEN, /* its answer still arrives */
-	ASK_TAKEN,     /* its item is in use */
+	ASK_FORGOTTEN, /* the request has ended, and its answer still arrives */
+	ASK_TAKEN,     /* the rig uses the answer's item */
 };
 
 struct ask {
@@ -25,10 +25,10 @@ struct ask {
 	uint64_t ticket, due;
 	char key[16];
 	uint32_t key_len;
-	struct fill fill; /* of an item that it answers with */
+	struct fill fill; /* the item of its answer */
 	bool write, valued, promote;
-	bool read, found;      /* it was read when it was asked for, and was there */
-	uint8_t verb, written; /* times its key was written before the next ask */
+	bool read, found;      /* read: the key was read when it was requested; found: it existed */
+	uint8_t verb, written; /* written: number of writes of the key at that time */
 	struct fill value;     /* the value of the request */
 	struct backend_answer said;
 };
@@ -46,19 +46,19 @@ struct late {
 	struct late_config cfg;
 	uint64_t rng, turn, asked, stale, answered;
 	bool hold;
-	uint64_t moved; /* lanes that keys have moved on by */
-	uint32_t used;  /* every request has a lower place */
+	uint64_t moved; /* number of lanes by which keys have moved */
+	uint32_t used;  /* entries of asks[] that were ever used */
 	void *memory;
-	struct rig *server; /* its store is the one that clients write to */
+	struct rig *server; /* the server's store, to which clients' writes go */
 	uint64_t values;
 	uint8_t written[LATE_NUMBERS];
 	struct store_tier tier;
 	uint64_t promotions, read;
-	uint32_t unended; /* asked in this turn, before send() */
+	uint32_t unended; /* requests of this turn, before send() */
 	bool ended;
 	struct copy copies[COPIES_MAX];
 	struct ask asks[ASKS_MAX];
-	uint64_t tickets[1u << 16]; /* the last one of each slot */
+	uint64_t tickets[1u << 16]; /* last ticket of each slot */
 };
 
 static uint32_t
@@ -299,12 +299,13 @@ may_have(void *arg, struct view key, uint64_t hash)
 {
 	struct late *late = arg;
 
-	/* Other keys are always the backend's. One in eight l keys seems to be there. */
+	/* The backend may have any other key. Of the l keys that it lacks it claims one in eight,
+	 * as an index with false matches does. */
 	return key.data[0] != 'l' || copy_of(late, hash) != NULL || hash % 8 == 0;
 }
 
-/* A real backend forgets the copy. Here it is promoted, so that the client's
- * answer stays the same. */
+/* A real backend forgets the copy. This one promotes it, so that the client's reply is the one that
+ * the test expects. */
 static bool
 missed(void *arg, struct view key, uint64_t hash)
 {
@@ -316,7 +317,8 @@ missed(void *arg, struct view key, uint64_t hash)
 	return store_shadow(late->rig->core, key, hash, NULL) != STORE_EXISTS;
 }
 
-/* Answers for a key with an l: true if it has a copy to read; a promotion is done here. */
+/* Promotes the copy of a key with an l if the request asks for that, and returns false. Otherwise
+ * returns true if there is a copy to read. */
 static bool
 flash_is_here(struct late *late, struct ask *a)
 {

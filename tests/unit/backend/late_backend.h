@@ -38,12 +38,12 @@ struct late;
 
 struct late_config {
 	uint32_t delay_max;     /* turns until an answer */
-	uint32_t copies_of_ten; /* of ten values, those kept in the store */
+	uint32_t copies_of_ten; /* values of ten that become copies in the store */
 	bool misses_on_failure;
 	bool writes;   /* the backend writes, and answers gets and binary gets with copies */
-	bool in_order; /* it also reads keys with an l when it is asked, and says that it does */
+	bool in_order; /* it reads keys with an l at the request, as it announces (in_order) */
 	bool flash;    /* a second tier instead, which promotes evicted keys with an l */
-	bool thrashes; /* the store evicts them again at once */
+	bool thrashes; /* the store evicts promoted keys again at once */
 	bool plain;    /* no backend: a rig by itself */
 	uint64_t seed;
 };
@@ -61,9 +61,9 @@ struct rig *late_rig(struct late *late);
 void late_turn(struct late *late);
 /* Holds back all answers while hold is true. */
 void late_hold(struct late *late, bool hold);
-/* Moves each key to the next lane. No value may be under way. */
+/* Moves each key to the next lane. The caller has no answer under way. */
 void late_move_keys(struct late *late);
-uint64_t late_asked(const struct late *late); /* ever */
+uint64_t late_asked(const struct late *late); /* requests so far */
 /* Returns how many writes of this key with an l were requested since it was forgotten. */
 uint32_t late_written(const struct late *late, uint32_t number);
 void late_forget(struct late *late, uint32_t number);
@@ -71,9 +71,9 @@ void late_forget(struct late *late, uint32_t number);
 void late_put(struct late *late, uint32_t number);
 /* Moves the store's item of this key with an l to the flash, if there is one. */
 void late_evict(struct late *late, uint32_t number);
-uint64_t late_promotions(const struct late *late); /* promotions, ever */
+uint64_t late_promotions(const struct late *late); /* promotions so far */
 uint64_t late_read(const struct late *late);       /* gets that were answered by a copy */
-uint64_t late_values(const struct late *late);     /* values that it has and has not ended */
+uint64_t late_values(const struct late *late);     /* values that it has received and not ended */
 uint64_t late_stale(const struct late *late);      /* answers after the end of their request */
 
 #endif

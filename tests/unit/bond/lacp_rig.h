@@ -59,7 +59,8 @@ rig_link(struct lacp_rig *r, uint32_t port, uint32_t mbps)
 	rig_run(r);
 }
 
-/* Returns what a partner in this state says on the port once it knows us as we are. */
+/* Returns the LACPDU of a partner in this state on the port, once it has received our current
+ * one. */
 static inline struct lacp_pdu
 rig_pdu(const struct lacp_rig *r, uint32_t port, const uint8_t system[6], uint32_t state)
 {

@@ -125,7 +125,7 @@ frame_good(const uint8_t *p, uint32_t len)
 	const uint32_t pseudo = p[AT_IP_PROTOCOL] == 1 ? 0 : pseudo_sum(p + AT_IP, l4_len);
 
 	if (p[AT_IP_PROTOCOL] == 17 && get16(p + cksum_at(p)) == 0)
-		return false; /* "none" */
+		return false; /* a checksum of 0 means none */
 	return l4 + l4_len <= len && slow_cksum(p + AT_IP, header_len(p), 0) == 0 &&
 	       slow_cksum(p + l4, l4_len, pseudo) == 0;
 }

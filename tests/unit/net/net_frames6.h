@@ -27,8 +27,8 @@ enum frame6_at {
 	AT6_ND_OPTION = 78,
 };
 
-/* Each function returns the length of a frame from the peer to us,
- * between the global addresses. */
+/* Each function writes a frame from the peer to us, between the global addresses, and returns its
+ * length. */
 uint32_t frame6(uint8_t *p, uint8_t next, const void *l4, uint32_t len);
 uint32_t frame6_udp(uint8_t *p, const void *payload, uint32_t len);
 uint32_t frame6_tcp(uint8_t *p, const void *payload, uint32_t len);
@@ -37,9 +37,9 @@ uint32_t frame6_echo(uint8_t *p, const void *payload, uint32_t len);
  * solicitation goes to the solicited-node group, an advertisement to us. */
 uint32_t frame6_nd(uint8_t *p, uint8_t type, const uint8_t target[16]);
 
-/* Inserts bytes between the IPv6 header and the headers after it; the first inserted
- * header's kind is `next`, and the last one of them names the header that followed.
- * Returns the new length. */
+/* Inserts bytes between the IPv6 header and the headers after it; `next` is the kind of the first
+ * inserted header. The last inserted one must name the kind of the header that follows. Returns the
+ * new length. */
 uint32_t frame6_insert(uint8_t *p, uint32_t frame_len, uint8_t next, const void *bytes,
 		       uint32_t len);
 

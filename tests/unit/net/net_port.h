@@ -32,7 +32,7 @@ struct net_port {
 	uint32_t queue_count; /* frames waiting for rx */
 	struct frame *queue[NET_QUEUE_MAX];
 	uint32_t tx_limit;    /* frames that tx takes in a call */
-	uint32_t alloc_limit; /* frames that alloc gives, in all */
+	uint32_t alloc_limit; /* frames that alloc gives in all */
 	uint32_t sent_count;
 	struct net_sent sent[NET_SENT_MAX];
 };

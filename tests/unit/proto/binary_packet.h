@@ -1,8 +1,8 @@
 /*
  * binary_packet.h - requests of the binary protocol, as a client writes them.
  *
- * Written with shifts, not with the product's structs: a test of a wire format must not agree
- * with it by construction.
+ * They are written by shifts, not by the product's structs, so that a wrong struct cannot make both
+ * sides agree.
  */
 #ifndef CLOCKOO_BINARY_PACKET_H
 #define CLOCKOO_BINARY_PACKET_H

@@ -170,8 +170,8 @@ packet_put(struct block *b, const struct packet *p)
 	return (struct view){at, len};
 }
 
-/* Makes two packets of a row: one with the least parts, one with a value and a longer key, too.
- * Returns two. */
+/* Makes two packets of a row: the shortest one, and one with a longer key and a value. Returns
+ * 2. */
 static uint32_t
 row_packets(struct block *b, const struct mc_opcode *o, struct view *streams)
 {

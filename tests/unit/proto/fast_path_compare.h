@@ -1,5 +1,6 @@
 /*
- * fast_path_compare.h - a stream by the fast paths and by the slow path, side by side.
+ * fast_path_compare.h - parses a stream by the fast paths and by the slow path, and compares the
+ * requests.
  *
  * Errors: abort() where they differ; the test or fuzzer reports the bytes.
  */

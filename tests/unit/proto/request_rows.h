@@ -1,5 +1,5 @@
 /*
- * request_rows.h - tables of streams and of the requests that they must give.
+ * request_rows.h - tables of streams and of the requests that parsing them must yield.
  *
  * Include once in a test.
  */

@@ -61,8 +61,8 @@ struct saving {
 	void *arg;
 };
 
-/* Saves the store at the present second, into a file that is removed again, and
- * reads the file's bytes. */
+/* Saves the store into a file at the current second, reads the file's bytes, and removes the
+ * file. */
 static inline void
 save(struct rig *rig, const struct saving *how, struct save_result *result, struct bytes *b)
 {

@@ -57,7 +57,7 @@ enum binary_op {
 struct packet {
 	uint8_t op;
 	uint8_t extras_len;
-	uint16_t status; /* of a reply; a reply without a value has the status's text */
+	uint16_t status; /* of a reply; its text is the value, if there is none */
 	uint32_t to;     /* reply: number of the request */
 	const char *extras;
 	const char *key;

@@ -32,7 +32,7 @@ struct elsewhere {
 struct conn {
 	uint32_t slot;
 	bool open, ready, eof, closed, aborted, wants_room;
-	bool left; /* the service knows that the connection is closed */
+	bool left; /* the service has been notified that the connection is closed */
 	bool dropped, narrow;
 	struct segment *head, *tail;
 	uint32_t sent_len, queued, chunks;
@@ -49,13 +49,13 @@ struct stack {
 	struct conn *order[FAKE_CONNS]; /* ready, oldest first */
 	uint32_t order_count;
 	struct segment *spent;
-	_Atomic uint32_t conns_open, chunks_used; /* other cores read them */
+	_Atomic uint32_t conns_open, chunks_used; /* atomic: other cores read them */
 	uint32_t presses;
 	uint32_t chunks, credits, bufs_left, tx_queue_max, tx_queue_left;
 	struct datagram datagrams[FAKE_DATAGRAMS + FAKE_KEPT];
 	uint32_t datagram_count, datagrams_read;
-	const struct access_list *access; /* decides who is let in */
-	uint32_t access_looked;           /* slots examined for it */
+	const struct access_list *access; /* decides which sources may connect */
+	uint32_t access_looked;           /* slots examined for the list */
 	const uint64_t *waiting;          /* the sources that wait, as bits */
 	bool first_stays;
 	uint8_t begun[2048];
@@ -501,7 +501,7 @@ stack_access_set(struct stack *s, const struct access_list *list)
 	s->access = list;
 }
 
-/* Examines one slot at a time. */
+/* Counts one slot as examined by a call. */
 uint32_t
 stack_access_enforce(struct stack *s, uint32_t from)
 {
@@ -578,7 +578,7 @@ peer_of(const struct udp_peer *from)
 	return (from->ip.b[15] - FAKE_PEER) & 0xff;
 }
 
-/* Peers 0 and FAKE_SOURCES are one source, as if they had one hash. */
+/* Peers 0 and FAKE_SOURCES count as one source, as two with the same hash do. */
 uint32_t
 stack_udp_source(const struct stack *s, const struct udp_peer *from)
 {

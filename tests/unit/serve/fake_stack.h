@@ -2,9 +2,8 @@
  * fake_stack.h - a stack without a network, for tests of the service.
  *
  * It keeps the promises of stack.h and enforces ours: a received piece is freed at the end of the
- * turn it was read in (so that AddressSanitizer sees a view that outlives it), bytes that are
- * sent from elsewhere are compared with their state when they were queued, and room can be taken
- * away.
+ * turn it was read in (so AddressSanitizer reports a view that is used later), bytes that are sent
+ * from elsewhere are compared with their state when they were queued, and room can be taken away.
  *
  * Shape:  streams in and datagrams in, bytes and datagrams out; a real store behind the service.
  * Owner:  rig_create to rig_destroy.
@@ -17,13 +16,13 @@
 #include "serve/serve.h"
 
 #define FAKE_CONNS      8u
-#define FAKE_SPARE      2u /* of them, for connections beyond the limit */
+#define FAKE_SPARE      2u /* slots of FAKE_CONNS for connections beyond the limit */
 #define FAKE_DATAGRAMS  64u
-#define FAKE_KEPT       256u /* of datagrams, over turns */
+#define FAKE_KEPT       256u /* datagrams received in a turn, over turns */
 #define FAKE_UNIX       1700000000
 #define FAKE_SOURCES    64u         /* of datagrams */
 #define FAKE_OURS       0x0a630001u /* 10.99.0.1 */
-#define FAKE_PEER       0x0a630002u /* 10.99.0.2, the peer of all */
+#define FAKE_PEER       0x0a630002u /* 10.99.0.2, the peer of all connections */
 #define FAKE_SLOT6      1u          /* the connection in this slot uses IPv6 */
 #define FAKE_SLOT_PLAIN 2u          /* this one uses the plain port beside that of TLS */
 #define FAKE_PLAIN_PORT 11212u
@@ -35,7 +34,7 @@
 	{                                                                                          \
 		0x20, 0x01, 0x0d, 0xb8, [15] = 2                                                   \
 	}               /* 2001:db8::2 */
-#define FAKE_PORT 4000u /* of the connection in slot 0; one more for each further slot */
+#define FAKE_PORT 4000u /* the peer's port in slot 0; slot i has FAKE_PORT + i */
 
 struct rig {
 	struct stack *stack;
@@ -48,7 +47,7 @@ struct rig {
 };
 
 struct rig *rig_create(void);
-/* Creates some cores on one store; each is turned by itself. The first one is destroyed last. */
+/* Creates cores on one store. The caller turns each of them, and destroys the first one last. */
 void rig_create_cores(struct rig **rigs, uint32_t cores);
 void rig_create_never_evicting(struct rig **rigs, uint32_t cores);
 void rig_destroy(struct rig *r);
@@ -74,7 +73,7 @@ void rig_starve(struct conn *c, bool dropped, bool narrow);
 void rig_eof(struct rig *r, struct conn *c);
 /* Ends the connection, without the service's consent. */
 void rig_lose(struct rig *r, struct conn *c);
-void rig_lose_slot(struct rig *r, uint32_t slot); /* if there is a connection */
+void rig_lose_slot(struct rig *r, uint32_t slot); /* nothing if the slot has no connection */
 /* Returns everything sent on the connection so far, closed by a zero. */
 const char *rig_sent(struct conn *c, uint32_t *len);
 void rig_forget_sent(struct conn *c);
@@ -85,14 +84,14 @@ void rig_set_queued(struct conn *c, uint32_t bytes);
 bool rig_closed(const struct conn *c);
 bool rig_aborted(const struct conn *c);
 
-void rig_set_pieces(struct rig *r, uint32_t pieces); /* pieces that are left for bytes elsewhere */
+void rig_set_pieces(struct rig *r, uint32_t pieces); /* pieces left for bytes sent from elsewhere */
 void rig_set_chunks(struct rig *r, uint32_t chunks);
 void rig_set_tx_room(struct rig *r, uint32_t frames); /* frames left, in each turn */
 uint32_t rig_chunks_used(const struct rig *r);
 /* Returns the access list in force, and how many slots were examined for it. */
 const struct access_list *rig_access(const struct rig *r, uint32_t *looked);
 
-#define FAKE_DATAGRAM_BYTES 9000u /* reassembled from fragments */
+#define FAKE_DATAGRAM_BYTES 9000u /* the longest datagram, reassembled from fragments */
 /* Receives a datagram in this turn; the bytes follow its frame header.
  * total: datagrams it claims. */
 void rig_datagram(struct rig *r, uint16_t id, uint16_t total, const void *bytes, uint32_t len);
@@ -103,7 +102,7 @@ void rig_datagram_from(struct rig *r, uint32_t peer, uint16_t id, const char *te
 uint32_t rig_datagrams_kept(const struct rig *r);
 
 struct fake_sent {
-	bool here; /* in the frame of its request */
+	bool here; /* the reply lies in its request's frame */
 	uint32_t len;
 	uint32_t to; /* FAKE_PEER + to */
 	uint8_t bytes[2048];

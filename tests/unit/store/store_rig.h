@@ -227,8 +227,8 @@ holds(struct store_core *sc, const char *key, const char *value)
 	return value_is(sc, find(sc, key), text(value));
 }
 
-/* Steps the reference stamp as hands do when they have cleared reference bits: the next use of an
- * item sets its bit again. */
+/* Steps the reference stamp as a hand does after it has cleared reference bits, so that the next
+ * use of an item sets its bit again. */
 static inline void
 step_stamp(struct store *st)
 {
