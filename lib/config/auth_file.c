@@ -157,8 +157,6 @@ load_users(struct auth_users *users, const char *option, const char *path, struc
 	}
 	if (len < 0)
 		return false;
-	if (read.count == 0)
-		return error_set(err, "%s: %s: no user in it", option, path);
 	*users = read;
 	return true;
 }

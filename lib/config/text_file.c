@@ -52,7 +52,9 @@ text_file_read(char *text, size_t max, const char *before, const char *path, str
 		error_set(err, "%scannot read %s: %s", before, path, strerror(errno));
 	else if ((size_t)len > max)
 		error_set(err, "%s%s has more than %zu bytes", before, path, max);
+	else if ((len = without_mark(text, (size_t)len)) == 0)
+		error_set(err, "%s%s is empty", before, path);
 	if (fd >= 0)
 		close(fd);
-	return len < 0 || (size_t)len > max ? -1 : without_mark(text, (size_t)len);
+	return len <= 0 || (size_t)len > max ? -1 : len;
 }

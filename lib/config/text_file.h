@@ -2,9 +2,10 @@
  * text_file.h - reads a text file that an option names.
  *
  * Thread: any; reads a file, no heap.
- * Errors: struct error names the file and what is wrong, in one line.
- * Bounds: the file has at most max bytes, and must be a regular one, since a pipe or a device could
- *         block the reader for ever.
+ * Errors: struct error says what is wrong with which file, in one line.
+ * Bounds: the file is a regular one, since a pipe or a device could block the reader for ever, and
+ *         has 1 to max bytes. An empty file is one that is being written, or was cut: as a list of
+ *         networks it would let in everybody. A list without entries has a comment.
  */
 #ifndef CLOCKOO_TEXT_FILE_H
 #define CLOCKOO_TEXT_FILE_H

@@ -217,6 +217,52 @@ class ServiceTest(unittest.TestCase):
             f"clockoo: reload: FILE:2: network.allow: {allow}: no network in it; leave it out to let everybody in; "
             "the configuration is unchanged"])
 
+    @unittest.skipUnless(shutil.which("openssl"), "there is no openssl: apt-get install openssl")
+    @unittest.skipIf("without OpenSSL" in VERSION, "built without OpenSSL")
+    def test_a_reload_keeps_what_it_read_of_each_file_that_is_broken_then(self):
+        """One line for each file and way. The last reload finds nothing changed."""
+        file = {name: self.folder / name for name in ("allow", "deny", "addresses", "routes", "users", "servers", "login", "cert", "key")}
+        config = self.folder / "clockoo.yaml"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x",
+                        "-days", "90", "-keyout", file["key"], "-out", file["cert"]], check=True, capture_output=True)
+        for name in ("ca", "front_ca"):
+            file[name] = self.folder / name
+            file[name].write_bytes(2 * file["cert"].read_bytes())
+        texts = {"allow": "10.0.0.0/8\n192.0.", "deny": "10.9.0.0/16\n192.51.", "addresses": "10.1.1.5\n10.1.",
+                 "routes": "198.51.100.0/24 via 10.1.1.2\n198.51.101.0/24 vi", "users": "ann:secret:read\nbob",
+                 "servers": "10.1.1.7:11211:1\n10.1.1.8", "login": "front"}
+        rests = {"allow": "2.0/24\n", "deny": "100.0/24\n", "addresses": "1.6\n", "routes": "a 10.1.1.2\n", "users": ":secret\n",
+                 "servers": ":11211:1\n", "login": ":secret\n"}
+        for name, text in texts.items():
+            file[name].write_text(text + rests[name])
+            file[name].chmod(0o600)
+        texts["config"] = ("network: {{address: 10.1.1.1/24, allow: {allow}, deny: {deny}, addresses: {addresses}, routes: {routes}}}\n"
+                           "auth: {{file: {users}}}\ntls: {{enable: yes, chain_cert: {cert}, key: {key}, ca_cert: {ca}}}\n"
+                           "front: {{servers: {servers}, login: {login}, tls_ca: {front_ca}").format(**file)
+        file["config"] = config
+        config.write_text(texts["config"] + "}\n")
+        whole = {name: path.read_bytes() for name, path in file.items()}
+        with Service(str(self.folder / "socket"), config=str(config)) as service:
+            self.assertEqual(service.hear(), {"READY": "1"})
+            for name, path in file.items():
+                cut = texts[name].encode() if name in texts else whole[name][:-60]
+                for way in (b"", cut, None, ...):
+                    path.unlink()
+                    if way is ...:
+                        path.mkdir()
+                    elif way is not None:
+                        path.write_bytes(way)
+                    self.reload(service, service.process.pid)
+                    if way is ...:
+                        path.rmdir()
+                    path.write_bytes(whole[name])
+            self.reload(service, service.process.pid)
+            lines = service.end()[2].splitlines()
+        kept = [line for line in lines if re.search("(is|are) unchanged$|those of before$", line)]
+        named = {name: sum(re.search(f" {path}[: ]", line) is not None for line in kept) for name, path in file.items()}
+        self.assertEqual((named | {"config": len(kept)}), dict.fromkeys(file, 4) | {"config": 4 * len(file)}, kept)
+        self.assertIn(f"clockoo: reload: {config}: nothing changed", lines[-4:])
+
     def test_a_reload_takes_addresses_and_routes_from_the_file_and_from_theirs(self):
         vips = self.folder / "vips"
         vips.write_text("192.0.2.5\n")

@@ -149,7 +149,7 @@ static const struct {
 	size_t len;
 	const char *line;
 } bad[] = {
-	{FILE_OF(""), "no user in it"},
+	{FILE_OF(""), " is empty"},
 	{FILE_OF("secret\n"), "line 1: expected user:password"},
 	{FILE_OF("a:secret\n\n"), "line 2: expected user:password"},
 	{FILE_OF("a:secret\nsecret\n"), "line 2: expected user:password"},

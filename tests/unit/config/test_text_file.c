@@ -35,10 +35,8 @@ TEST(a_mark_is_left_out_at_the_start_only)
 {
 	static const struct {
 		const char *file, *text;
-	} files[] = {{"", ""},
-		     {"a\n", "a\n"},
+	} files[] = {{"a\n", "a\n"},
 		     {MARK "a\n", "a\n"},
-		     {MARK, ""},
 		     {"\xef\xbb", "\xef\xbb"},
 		     {MARK MARK "a", MARK "a"},
 		     {"a" MARK, "a" MARK}};
@@ -66,6 +64,11 @@ TEST(a_file_is_read_whole_or_refused_in_one_line)
 	check_eq(text_file_read(text, 4, "--o: ", path, &err), -1);
 	check_eq(strncmp(err.text, "--o: /tmp/text_file_", 20), 0);
 	check_ptr(strstr(err.text, " has more than 4 bytes"));
+	for (uint32_t mark = 0; mark < 2; mark++) {
+		put(mark != 0 ? MARK : "");
+		check_eq(text_file_read(text, 4, "--o: ", path, &err), -1);
+		check_ptr(strstr(err.text, " is empty"));
+	}
 	check_eq(text_file_read(text, 4, "--o: ", "/dev/zero", &err), -1);
 	check_str(err.text, "--o: /dev/zero is not a regular file");
 	check_eq(text_file_read(text, 4, "--o: ", ".", &err), -1);
