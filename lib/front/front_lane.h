@@ -29,6 +29,7 @@ struct front_batch {
 	uint32_t sent_s; /* when it was sent, on the store's clock */
 	uint32_t opaque; /* of its meta line */
 	uint64_t end;    /* number of bytes written on the connection up to its last one */
+	uint64_t me_end; /* the same, up to the end of `me k` */
 	uint64_t sent_ns;
 	uint32_t count; /* of its requests when it was sent */
 	/* Requests of the batch, by index in the pool. From a list the core could not prefetch

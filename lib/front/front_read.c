@@ -508,6 +508,17 @@ value_step(struct front_lane *l, uint32_t *bytes)
 	return READ_LATER;
 }
 
+/* True if the server has acknowledged the line whose answer is next. Of `me k` and `get k` it may
+ * have the first only, if a segment ends between them. */
+static bool
+line_is_received(const struct front_lane *l)
+{
+	const struct front_batch *batch = front_lane_first(l);
+
+	return l->written - conn_unacknowledged(l->conn) >=
+	       (batch->asks_ttl ? batch->me_end : batch->end);
+}
+
 static enum read_step
 step(struct front_lane *l, uint32_t *bytes)
 {
@@ -522,7 +533,7 @@ step(struct front_lane *l, uint32_t *bytes)
 		return v.len != 0 ? READ_BROKEN : READ_LATER;
 	if (v.len == 0)
 		return conn_eof(l->conn) ? READ_BROKEN : READ_LATER;
-	l->asked.received = l->written - conn_unacknowledged(l->conn) >= front_lane_first(l)->end;
+	l->asked.received = line_is_received(l);
 	return l->line_len == 0 && values_read(l, v, bytes, &s) ? s : line_read(l, v, bytes);
 }
 

@@ -101,6 +101,7 @@ get_with_ttl(struct front_lane *l, struct front_batch *batch, enum front_form fo
 
 	memcpy(at, "me ", 3);
 	at = mc_put_line_end(mc_put_view(at + 3, key));
+	batch->me_end = l->written + (uint64_t)(at - begin);
 	memcpy(at, GETS_WORD, word);
 	at[word] = ' ';
 	at = mc_put_line_end(mc_put_view(at + word + 1, key));

@@ -987,3 +987,24 @@ TEST(a_get_after_a_refused_set_returns_no_former_value)
 	run(w, 100 * MS);
 	world_destroy(w);
 }
+
+/* A segment ends between `me k` and `get k`, and the second one comes later: the answer to the
+ * first acknowledges only that one. */
+TEST(me_is_answered_before_the_server_has_its_get)
+{
+	static const struct sim_memcached meta = {.version = "VERSION 1.6.45\r\n", .exp = -1};
+	struct world *w = world_create_listing(1, 0, &meta);
+	char gets[1024], *at = gets;
+
+	w->sim.wire->faults.rate = 100000;
+	w->sim.wire->faults.queue_ns = 1000 * MS;
+	for (uint32_t i = 0; i < 4; i++)
+		at += sprintf(at, "get key1.%0195u\r\n", i);
+	ask(w, 0, gets);
+	run(w, 150 * MS);
+	received(w, 0, MISS MISS MISS MISS);
+	check_eq(front_count_of(w, FRONT_FILLS), 4);
+	check_eq(front_count_of(w, FRONT_SERVER_BROKEN), 0);
+	check_eq(front_count_of(w, FRONT_FAILED), 0);
+	world_destroy(w);
+}

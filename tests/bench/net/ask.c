@@ -19,8 +19,10 @@
 #include "base/time_units.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -55,6 +57,22 @@ fail(const char *words)
 	exit(1);
 }
 
+/* Ends the program for one flow, and says which it is and why it ended. */
+static void
+fail_flow(struct client *c, struct ask_flow *f)
+{
+	struct sockaddr_in own = {0};
+	socklen_t len = sizeof own;
+
+	if (f->end == ASK_FAILED && !c->plan.udp)
+		ask_receive(f, &c->plan); /* what the server said before */
+	getsockname(f->fd, (struct sockaddr *)&own, &len);
+	fprintf(stderr, "ask: client %u of %u, port %u: ", (uint32_t)(f - c->flows) + 1,
+		c->opt.connections, ntohs(own.sin_port));
+	ask_end_print(f, stderr);
+	exit(1);
+}
+
 static uint64_t
 count(const struct client *c, enum load_counter which)
 {
@@ -81,7 +99,8 @@ open_all(struct client *c)
 		fail("no memory");
 	for (uint32_t i = 0; i < c->opt.connections; i++) {
 		if (!ask_open(&c->flows[i], &c->plan)) {
-			perror("ask: connect");
+			fprintf(stderr, "ask: client %u of %u: connect: %s\n", i + 1,
+				c->opt.connections, strerror(errno));
 			exit(1);
 		}
 		watch(c, &c->flows[i], EPOLL_CTL_ADD);
@@ -94,7 +113,7 @@ send_more(struct client *c, struct ask_flow *f, uint64_t now_ns)
 	const bool was_blocked = f->blocked;
 
 	if (!ask_send(f, &c->plan, now_ns))
-		fail("the server ended a connection");
+		fail_flow(c, f);
 	if (f->blocked != was_blocked)
 		watch(c, f, EPOLL_CTL_MOD);
 }
@@ -147,7 +166,7 @@ run(struct client *c, uint64_t end_ns)
 
 			c->plan.heard_ns = clock_ns(CLOCK_MONOTONIC);
 			if (!ask_receive(f, &c->plan))
-				fail("a reply that is none, or the end of a connection");
+				fail_flow(c, f);
 			send_more(c, f, c->plan.heard_ns);
 		}
 	}

@@ -4,10 +4,13 @@
 #include "ask_flow.h"
 #include "resp_codec.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#define SHOWN_BYTES 120u
 
 bool
 ask_open(struct ask_flow *f, const struct ask_plan *plan)
@@ -67,12 +70,12 @@ static bool
 flush(struct ask_flow *f)
 {
 	while (f->out_at < f->out_len) {
-		const ssize_t n =
-			send(f->fd, f->out + f->out_at, f->out_len - f->out_at, MSG_DONTWAIT);
+		const ssize_t n = send(f->fd, f->out + f->out_at, f->out_len - f->out_at,
+				       MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		f->blocked = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 		if (n < 0)
-			return f->blocked;
+			return f->blocked || ask_ends(f, ASK_FAILED, errno);
 		f->out_at += (uint32_t)n;
 	}
 	f->out_at = f->out_len = 0;
@@ -100,9 +103,20 @@ ask_send(struct ask_flow *f, struct ask_plan *plan, uint64_t now_ns)
 	return flush(f);
 }
 
-void
-ask_answered(struct ask_plan *plan, const struct ask *a)
+bool
+ask_ends(struct ask_flow *f, enum ask_end why, int error)
 {
+	if (f->end != ASK_RUNS)
+		return false;
+	f->end = why;
+	f->error = error;
+	return false;
+}
+
+void
+ask_answered(struct ask_flow *f, struct ask_plan *plan, const struct ask *a)
+{
+	f->answers++;
 	counter_add(&plan->tally[LOAD_ANSWERED], 1);
 	if (plan->latency != NULL && plan->heard_ns > a->sent_ns)
 		histogram_add(plan->latency, plan->heard_ns - a->sent_ns);
@@ -125,27 +139,37 @@ read_replies(struct ask_flow *f, struct ask_plan *plan)
 {
 	uint32_t at = 0;
 
+	f->last_at = 0;
+	f->last_len = f->in_len;
 	while (at < f->in_len && f->count != 0) {
 		const struct view in = {f->in + at, f->in_len - at};
 		uint32_t used;
 		const enum reply_status status = read_one(f, plan, in, &used);
 
+		if (status == REPLY_MALFORMED) {
+			f->last_at = at;
+			f->last_len = f->in_len - at;
+			return ask_ends(f, ASK_NO_REPLY, 0);
+		}
 		at += used;
-		if (status == REPLY_MALFORMED)
-			return false;
 		if (status == REPLY_MORE)
 			break;
-		ask_answered(plan, &f->asks[f->head]);
+		ask_answered(f, plan, &f->asks[f->head]);
 		f->head = (f->head + 1) % plan->depth;
 		f->count--;
 		reply_begin(&f->reader);
 	}
 	if (f->count == 0 && at < f->in_len) {
-		counter_add(&plan->tally[LOAD_BROKEN], 1); /* an answer without a request */
-		return false;
+		counter_add(&plan->tally[LOAD_BROKEN], 1);
+		f->last_at = at;
+		f->last_len = f->in_len - at;
+		return ask_ends(f, ASK_UNASKED, 0);
 	}
 	f->in_len -= at;
+	if (f->in_len == 0)
+		return true;
 	memmove(f->in, f->in + at, f->in_len);
+	f->last_len = f->in_len;
 	return true;
 }
 
@@ -159,9 +183,10 @@ ask_receive(struct ask_flow *f, struct ask_plan *plan)
 		const ssize_t n = recv(f->fd, f->in + f->in_len, room, MSG_DONTWAIT);
 
 		if (n < 0)
-			return errno == EAGAIN || errno == EWOULDBLOCK;
+			return errno == EAGAIN || errno == EWOULDBLOCK ||
+			       ask_ends(f, ASK_FAILED, errno);
 		if (n == 0)
-			return false;
+			return ask_ends(f, ASK_CLOSED, 0);
 		f->in_len += (uint32_t)n;
 		if (!read_replies(f, plan))
 			return false;
@@ -169,4 +194,38 @@ ask_receive(struct ask_flow *f, struct ask_plan *plan)
 			return true; /* no more bytes are pending */
 	}
 	return true;
+}
+
+static void
+print_bytes(const uint8_t *at, uint32_t len, FILE *to)
+{
+	for (uint32_t i = 0; i < len && i < SHOWN_BYTES; i++) {
+		if (isprint(at[i]) && at[i] != '\\')
+			fputc(at[i], to);
+		else
+			fprintf(to, "\\x%02x", at[i]);
+	}
+	if (len > SHOWN_BYTES)
+		fprintf(to, " and %u more", len - SHOWN_BYTES);
+}
+
+void
+ask_end_print(const struct ask_flow *f, FILE *to)
+{
+	static const char *const words[] = {
+		[ASK_RUNS] = "it has not ended",
+		[ASK_NO_REPLY] = "the bytes are no reply",
+		[ASK_UNASKED] = "the bytes answer no request",
+		[ASK_CLOSED] = "the server closed the connection",
+	};
+
+	if (f->end == ASK_FAILED)
+		fprintf(to, "the connection failed: %s", strerror(f->error));
+	else
+		fputs(words[f->end], to);
+	fprintf(to, "; %llu answers before, %u requests in flight; ",
+		(unsigned long long)f->answers, f->count);
+	fputs(f->end == ASK_NO_REPLY || f->end == ASK_UNASKED ? "the bytes: " : "read last: ", to);
+	print_bytes(f->in + f->last_at, f->last_len, to);
+	fputc('\n', to);
 }

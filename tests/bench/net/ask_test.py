@@ -8,6 +8,7 @@ continues, and reports the CPU time of server and client. Method: a small cache 
 import json
 import os
 import pathlib
+import re
 import socketserver
 import subprocess
 import sys
@@ -169,14 +170,38 @@ class AskTest(unittest.TestCase):
         for who in ("server", "client"):
             self.assertGreater(row[f"{who}_cpu_s"], 0.001)
 
-    def test_an_end_of_the_connection_is_a_failure(self):
+    def failure_of(self, handler):
+        """The words of a client whose server is this handler."""
+        done = ask(server(handler, Store()), "--connections", "3", "--ms", "200")
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        found = re.fullmatch(r"ask: client [123] of 3, port \d+: (.*)\n", done.stderr)
+        self.assertIsNotNone(found, done.stderr)
+        return found[1]
+
+    def test_a_closed_connection_is_named(self):
         class Ends(Text):
             def handle(self):
                 self.rfile.readline()
 
-        done = ask(server(Ends, Store()), "--ms", "200")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertEqual(done.stdout, "")
+        self.assertEqual(self.failure_of(Ends), "the server closed the connection; 0 answers before, 1 requests in flight; read last: ")
+
+    def test_bytes_that_are_no_reply_are_named(self):
+        class Greets(Text):
+            def handle(self):
+                self.rfile.readline()
+                self.wfile.write(b"HELLO\x01\r\n")
+                self.rfile.readline()
+
+        self.assertEqual(self.failure_of(Greets),
+                         "the bytes are no reply; 0 answers before, 1 requests in flight; the bytes: HELLO\\x01\\x0d\\x0a")
+
+    def test_what_a_server_says_before_it_ends_a_connection_is_named(self):
+        class Refuses(Text):
+            def handle(self):
+                self.wfile.write(b"ERROR Too many open connections\r\n")
+
+        self.assertRegex(self.failure_of(Refuses), r"^the (server closed the connection|connection failed: .*); "
+                         r"[01] answers before, [01] requests in flight; (read last|the bytes): ERROR Too many open connections")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ send_all(struct ask_flow *f, struct ask_plan *plan, struct mmsghdr *messages, ui
 
 		/* A server that is starting refuses datagrams; lost requests are sent again. */
 		if (n < 0)
-			return errno == ECONNREFUSED || errno == EAGAIN;
+			return errno == ECONNREFUSED || errno == EAGAIN ||
+			       ask_ends(f, ASK_FAILED, errno);
 		at += (uint32_t)n;
 		counter_add(&plan->tally[LOAD_SENT], (uint64_t)n);
 	}
@@ -68,9 +69,11 @@ take(struct ask_flow *f, struct ask_plan *plan, struct view datagram)
 	uint32_t used;
 	uint16_t id;
 
+	f->last_at = (uint32_t)(datagram.data - f->in);
+	f->last_len = datagram.len;
 	if (mc_udp_parse(datagram, &id, &text) != MC_UDP_OK) {
 		counter_add(&plan->tally[LOAD_BROKEN], 1);
-		return false;
+		return ask_ends(f, ASK_NO_REPLY, 0);
 	}
 	a = &f->asks[id & (ASK_DEPTH_MAX - 1)];
 	if (a->sent_ns == 0 || a->id != id) {
@@ -81,9 +84,9 @@ take(struct ask_flow *f, struct ask_plan *plan, struct view datagram)
 	if (reply_read(&f->reader, &plan->w, &a->req, &sink, text, &used) != REPLY_DONE ||
 	    used != text.len) {
 		counter_add(&plan->tally[LOAD_BROKEN], 1);
-		return false;
+		return ask_ends(f, ASK_NO_REPLY, 0);
 	}
-	ask_answered(plan, a);
+	ask_answered(f, plan, a);
 	a->sent_ns = 0;
 	f->count--;
 	return true;
@@ -104,7 +107,7 @@ ask_udp_receive(struct ask_flow *f, struct ask_plan *plan)
 	}
 	n = recvmmsg(f->fd, messages, plan->depth < room ? plan->depth : room, MSG_DONTWAIT, NULL);
 	if (n < 0)
-		return errno == EAGAIN || errno == ECONNREFUSED;
+		return errno == EAGAIN || errno == ECONNREFUSED || ask_ends(f, ASK_FAILED, errno);
 	for (int i = 0; i < n; i++) {
 		const struct view datagram = {pieces[i].iov_base, messages[i].msg_len};
 
