@@ -89,14 +89,16 @@ free_hugepage_bytes(void)
 	return bytes;
 }
 
-static enum presence
-probe_iface(const char *name)
+static void
+probe_iface(struct host *host, const char *name)
 {
 	struct ifreq req = {0};
 
 	if (!kernel_iface_ask(name, SIOCGIFFLAGS, &req))
-		return PRESENCE_MISSING;
-	return req.ifr_flags & IFF_UP ? PRESENCE_READY : PRESENCE_DOWN;
+		return; /* PRESENCE_MISSING */
+	host->iface = req.ifr_flags & IFF_UP ? PRESENCE_READY : PRESENCE_DOWN;
+	if (kernel_iface_ask(name, SIOCGIFMTU, &req))
+		host->iface_mtu = (uint32_t)req.ifr_mtu;
 }
 
 static bool
@@ -194,7 +196,7 @@ host_probe(struct host *host, const struct config *cfg)
 	probe_cpus(&host->cpus);
 	host->huge_free_bytes = free_hugepage_bytes();
 	host->memory_free_bytes = number_in("/proc/meminfo", "MemAvailable:", 10) * 1024;
-	host->iface = probe_iface(cfg->iface);
+	probe_iface(host, cfg->iface);
 	host->root = geteuid() == 0;
 	host->net_raw = may_open_packet_sockets();
 	host->net_admin = number_in("/proc/self/status", "CapEff:", 16) >> CAP_NET_ADMIN_BIT & 1;
@@ -239,6 +241,12 @@ iface_is_ready(const struct host *host, const struct config *cfg, const struct p
 	if (host->iface == PRESENCE_DOWN)
 		return error_set(err, "--iface: \"%s\" is down: ip link set %s up", cfg->iface,
 				 cfg->iface);
+	if (host->iface_mtu != 0 && host->iface_mtu < cfg->mtu)
+		return error_set(err,
+				 "--mtu: %u: the MTU of \"%s\" is %u: ip link set %s mtu %u, or "
+				 "--mtu %u",
+				 cfg->mtu, cfg->iface, host->iface_mtu, cfg->iface, cfg->mtu,
+				 host->iface_mtu);
 	return true;
 }
 

@@ -22,6 +22,7 @@ struct host {
 	uint64_t huge_free_bytes;
 	uint64_t memory_free_bytes;
 	enum presence iface;
+	uint32_t iface_mtu; /* bytes; 0: unknown */
 	bool root;
 	bool net_raw;
 	bool net_admin;

@@ -163,6 +163,8 @@ class Addresses(BedTest):
                 self.assertEqual(longest_to(wire.frames(), source), datagram)
 
     def test_jumbo_frames_carry_values_both_ways(self):
+        said = appliance("--port", "af_packet_jumbo", "--mtu", "9000").process.communicate(timeout=WAIT_S)[1]
+        self.assertIn('--mtu: 9000: the MTU of "v0" is 1500: ip link set v0 mtu 9000, or --mtu 1500\n', said)
         self.wires_to(9000)
         self.addCleanup(self.wires_to, 1500)
         value = bytes(i * 7 & 0x7f | 0x40 for i in range(100_000))

@@ -62,6 +62,7 @@ enum lack {
 	LACK_IFACE,
 	LACK_IFACE_UP,
 	LACK_IFACE_NAME,
+	LACK_IFACE_MTU,
 	LACK_NET_RAW,
 	LACK_NET_ADMIN,
 	LACK_TUN,
@@ -95,6 +96,9 @@ take_away(enum lack lack, struct host *h, struct config *c)
 		break;
 	case LACK_IFACE_NAME:
 		c->iface[0] = '\0';
+		break;
+	case LACK_IFACE_MTU:
+		h->iface_mtu = 1460;
 		break;
 	case LACK_NET_RAW:
 		h->net_raw = false;
@@ -161,6 +165,8 @@ static const struct {
 	{"af_packet", "af_packet", LACK_IFACE, false, "no interface \"v0\""},
 	{"af_packet", "af_packet", LACK_IFACE_UP, false, "ip link set v0 up"},
 	{"af_packet", "af_packet", LACK_IFACE_NAME, false, "needs --iface NAME"},
+	{"af_packet", "af_packet", LACK_IFACE_MTU, false,
+	 "the MTU of \"v0\" is 1460: ip link set v0 mtu 1500, or --mtu 1460"},
 	{"af_packet", "af_packet", LACK_NET_RAW, false, "CAP_NET_RAW"},
 	{"af_packet", "af_packet", LACK_NET_ADMIN, false, "CAP_NET_ADMIN"},
 	{"af_packet", "af_packet", LACK_TUN, false, NULL},
