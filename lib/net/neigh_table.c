@@ -72,9 +72,9 @@ mac_pack(const uint8_t mac[6])
 static struct neigh_set *
 set_of(struct neigh_table *t, const struct ip_addr *ip)
 {
-	/* The last bytes differ in the addresses of an IPv4 subnet, in hosts numbered by hand, and
-	 * in cards of one vendor. A neighbour can fill only one set, the one that its own MAC is
-	 * in. */
+	/* Neighbours mostly differ in the last bytes of their addresses: in an IPv4 subnet, if
+	 * hosts are numbered by hand, and if a MAC of one vendor makes the IPv6 address. A
+	 * neighbour can fill only one set, the one that its own MAC is in. */
 	return &t->set[ip->b[13] ^ ip->b[14] ^ ip->b[15]];
 }
 

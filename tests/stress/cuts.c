@@ -21,13 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One cut in this many has a successor: of all cuts, of those with an item in two slots, of those
- * while the index claims pages, and of those amid the end of a resize. The first number is prime,
- * so that every kind of store is met. */
+/* At one cut in this many a forked process opens the memory and continues. SUCCESSOR_OF counts all
+ * cuts; it is prime, so that such cuts occur in every kind of store. */
 #define SUCCESSOR_OF 127u
-#define MOVING_OF    31u
-#define CLAIM_OF     13u
-#define END_OF       5u
+#define MOVING_OF    31u /* counts cuts with an item in two slots */
+#define CLAIM_OF     13u /* counts cuts while the index claims pages */
+#define END_OF       5u  /* counts cuts amid the end of a resize */
 
 static const struct shape shapes[] = {
 	{.name = "small", .calls = 2000, .buckets = 20, .flush_of = 64},
