@@ -138,6 +138,12 @@ def set_up(peer):
     for address in (f"{PEER}/24", f"{PEER6}/64"):
         peer.run("ip", "addr", "add", address, "dev", "v1", *(["nodad"] if ":" in address else []))
     peer.run("ip", "link", "set", "v1", "up")
+    # The kernel notes a carrier up to a second late (net/core/link_watch.c). Before that it loses what IPv6 sends.
+    end = time.monotonic() + WAIT_S
+    while " state UP " not in peer.run("ip", "link", "show", "v1").stdout:
+        if time.monotonic() > end:
+            raise RuntimeError("v1 has no carrier")
+        time.sleep(0.01)
     run(str(NIC_TOOL), "kernel", "clockoo0", str(os.geteuid()))
     for address in (f"{OURS}/24", f"{OTHER}/24", f"{OURS6}/64"):
         run("ip", "addr", "add", address, "dev", "clockoo0", *(["nodad"] if ":" in address else []))
